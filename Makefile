@@ -1,0 +1,57 @@
+# Makefile: the commands of this repository; `make` alone lists them. Everything is built into build/.
+
+PYTHON := .venv/bin/python
+ASSIGNMENTS := $(notdir $(wildcard assignments/A*))
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z_0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: data
+data: ## text -> .data/: shards and vocabulary (TEXT=file for your own)
+	@python3 autograder/venv.py data
+	@$(PYTHON) dev/data/prepare.py $(if $(TEXT),--text "$(TEXT)")
+
+.PHONY: test_dataloader test_gpt2
+test_dataloader test_gpt2: ## build a harness of dev/test
+	@$(MAKE) -C dev/test $@
+
+.PHONY: dev
+dev:
+	@python3 autograder/venv.py dev data
+
+.PHONY: quick
+quick: dev ## the tests that are over within a minute
+	@$(PYTHON) -m pytest -n auto -m "not slow"
+
+.PHONY: test
+test: dev ## all tests
+	@$(PYTHON) -m pytest -n auto
+
+.PHONY: generate
+generate: dev ## write what is generated: llmc/ and golden values
+	@$(PYTHON) -m staff.strip
+	@$(PYTHON) -m staff.golden
+
+.PHONY: check
+check: dev ## lint, and generated files against their sources
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@.venv/bin/clang-format --dry-run -Werror $$(git ls-files '*.h' '*.c')
+	@$(PYTHON) -m mypy autograder staff
+	@$(PYTHON) -m staff.strip --check
+	@$(PYTHON) -m staff.golden --check
+
+.PHONY: mutants
+mutants: dev ## grade wrong solutions, print what each loses (`make mutants A0`)
+	@$(PYTHON) -m staff.mutants $(or $(filter $(ASSIGNMENTS),$(MAKECMDGOALS)),$(ASSIGNMENTS))
+
+.PHONY: $(ASSIGNMENTS)
+$(ASSIGNMENTS):
+	@:
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+	@$(MAKE) -s -C dev/test clean

@@ -1,0 +1,465 @@
+// dataloader.c: observes llmc/dataloader.h on shards and eval files written here, and on real shards.
+#include "llmc/dataloader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "given.h"
+#include "observe.h"
+
+#define GIVEN_B 2
+#define GIVEN_T 3
+#define GIVEN_BT (GIVEN_B * GIVEN_T)
+#define PATTERN "shard_*.bin"
+#define EVAL_FILE "eval.bin"
+
+// ---------------------------------------------------------------- shards
+
+// The token at a place of a shard.
+static uint16_t given_token(uint64_t seed, int shard, uint64_t place) {
+    return (uint16_t)given_u64(seed, ((uint64_t)shard << 32) + place);
+}
+
+static void given_shard_header(FILE *file, int magic, int version, int tokens) {
+    int header[256] = {magic, version, tokens};
+    given_write(file, header, sizeof(int), 256);
+}
+
+static void given_shard_as(const char *path, int magic, int version, int claimed, uint64_t seed,
+                           int shard, int tokens) {
+    FILE *file = given_file(path);
+    given_shard_header(file, magic, version, claimed);
+    for (int i = 0; i < tokens; i++) {
+        uint16_t token = given_token(seed, shard, (uint64_t)i);
+        given_write(file, &token, sizeof(token), 1);
+    }
+    fclose(file);
+}
+
+static void given_shards(uint64_t seed, const int *sizes, int count) {
+    for (int i = 0; i < count; i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "shard_%d.bin", i);
+        given_shard_as(path, 20240520, 1, sizes[i], seed, i, sizes[i]);
+    }
+}
+
+static const int TWO_SHARDS[] = {41, 29};
+static const int THREE_SHARDS[] = {41, 20, 33};
+
+static void case_load_shard(uint64_t seed) {
+    DataLoader loader;
+    given_shards(seed, TWO_SHARDS, 2);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    for (int shard = 1; shard >= 0; shard--) {
+        int64_t tokens = dataloader_load_shard_(&loader, shard);
+        observe_int(shard ? "tokens_1" : "tokens_0", tokens);
+        observe_int(shard ? "samples_1" : "samples_0", (int64_t)loader.shard_num_samples);
+        observe_int(shard ? "bytes_1" : "bytes_0", loader.file_size_bytes);
+    }
+}
+
+static void case_init(uint64_t seed) {
+    DataLoader loader;
+    memset(&loader, 0xA5, sizeof(loader));
+    given_shards(seed, TWO_SHARDS, 2);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 1, 2, 0);
+    observe_int("process_rank", loader.process_rank);
+    observe_int("num_processes", loader.num_processes);
+    observe_int("B", (int64_t)loader.B);
+    observe_int("T", (int64_t)loader.T);
+    observe_int("should_shuffle", loader.should_shuffle);
+    observe_int("shards", (int64_t)loader.glob_result.gl_pathc);
+    observe_int("num_tokens", (int64_t)loader.num_tokens);
+    observe_int("shard_num_samples", (int64_t)loader.shard_num_samples);
+    observe_int("file_size_bytes", loader.file_size_bytes);
+    observe_int("header_bytes", (int64_t)loader.header_bytes);
+    observe_int("total_batch_size_bytes", (int64_t)loader.total_batch_size_bytes);
+    observe_int("local_batch_offset_bytes", (int64_t)loader.local_batch_offset_bytes);
+    observe_int("current_shard_idx", (int64_t)loader.current_shard_idx);
+    observe_int("current_sample_idx", (int64_t)loader.current_sample_idx);
+}
+
+#define MOST 40  // batches in one observation
+static int32_t taken_inputs[MOST * GIVEN_BT], taken_targets[MOST * GIVEN_BT], taken_samples[MOST];
+
+// The next `count` batches: inputs and targets, and current_sample_idx after each.
+static void observe_taken(DataLoader *loader, int count) {
+    for (int i = 0; i < count; i++) {
+        dataloader_next_batch(loader);
+        memcpy(taken_inputs + i * GIVEN_BT, loader->inputs, sizeof(int) * GIVEN_BT);
+        memcpy(taken_targets + i * GIVEN_BT, loader->targets, sizeof(int) * GIVEN_BT);
+        taken_samples[i] = (int32_t)loader->current_sample_idx;
+    }
+}
+
+static void observe_inputs(const char *name, DataLoader *loader, int count) {
+    observe_taken(loader, count);
+    observe_i32(name, taken_inputs, (size_t)(count * GIVEN_BT));
+}
+
+static void case_batches(uint64_t seed) {
+    DataLoader loader;
+    given_shards(seed, TWO_SHARDS, 1);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    dataloader_load_batch(&loader);
+    observe_i32("loaded_inputs", loader.inputs, GIVEN_BT);
+    observe_i32("loaded_targets", loader.targets, GIVEN_BT);
+    observe_taken(&loader, 6);
+    observe_i32("inputs", taken_inputs, 6 * GIVEN_BT);
+    observe_i32("targets", taken_targets, 6 * GIVEN_BT);
+    observe_i32("samples", taken_samples, 6);
+}
+
+// A shard of 1.1e9 tokens, all hole but for its end.
+static void case_far_end(uint64_t seed) {
+    const int tokens = 1100000001;
+    const int count = 4 * 1000 + 1;
+    FILE *file = given_file("shard_0.bin");
+    given_shard_header(file, 20240520, 1, tokens);
+    fseeko(file, (off_t)1024 + ((off_t)tokens - count) * 2, SEEK_SET);
+    for (int i = 0; i < count; i++) {
+        uint16_t token = given_token(seed, 0, (uint64_t)i);
+        given_write(file, &token, sizeof(token), 1);
+    }
+    fclose(file);
+    DataLoader loader;
+    dataloader_init(&loader, PATTERN, 4, 1000, 0, 1, 0);
+    loader.current_sample_idx = loader.shard_num_samples - 1;
+    dataloader_load_batch(&loader);
+    observe_int("samples", (int64_t)loader.shard_num_samples);
+    observe_i32("first_inputs", loader.inputs, 8);
+    observe_i32("last_targets", loader.targets + 3992, 8);
+    unlink("shard_0.bin");
+}
+
+static void call_init(const char *pattern) {
+    DataLoader loader;
+    dataloader_init(&loader, pattern, GIVEN_B, GIVEN_T, 0, 1, 0);
+}
+
+static void case_refuse(uint64_t seed) {
+    given_shard_as("good.bin", 20240520, 1, 20, seed, 0, 20);
+    observe_ending("good", call_init, "good.bin");
+    observe_ending("no_match", call_init, "nothing_*.bin");
+    if (symlink("nowhere.bin", "dangling.bin") != 0) abort();
+    observe_ending("unreadable", call_init, "dangl*.bin");
+    given_shard_as("magic.bin", 20240521, 1, 20, seed, 0, 20);
+    observe_ending("bad_magic", call_init, "magic.bin");
+    given_shard_as("version.bin", 20240520, 2, 20, seed, 0, 20);
+    observe_ending("bad_version", call_init, "version.bin");
+    given_shard_as("count.bin", 20240520, 1, 30, seed, 0, 20);
+    observe_ending("more_tokens_claimed", call_init, "count.bin");
+    given_shard_as("zero.bin", 20240520, 1, 0, seed, 0, 0);
+    observe_ending("zero_tokens", call_init, "zero.bin");
+    given_shard_as("short.bin", 20240520, 1, GIVEN_BT, seed, 0, GIVEN_BT);
+    observe_ending("too_few_tokens", call_init, "short.bin");
+    FILE *file = given_file("header.bin");
+    given_write(file, "\xf8\xd8\x34\x01\x01\x00\x00\x00", 1, 8);
+    fclose(file);
+    observe_ending("header_cut_short", call_init, "header.bin");
+}
+
+static void case_rollover(uint64_t seed) {
+    DataLoader loader;
+    given_shards(seed, THREE_SHARDS, 3);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    observe_inputs("inputs", &loader, 28);
+    observe_i32("targets", taken_targets, 28 * GIVEN_BT);
+}
+
+static void case_striding(uint64_t seed) {
+    static const char *names[] = {"rank_0", "rank_1", "rank_2"};
+    const int sizes[] = {41, 57};
+    given_shards(seed, sizes, 2);
+    for (int rank = 0; rank < 3; rank++) {
+        DataLoader loader;
+        dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, rank, 3, 0);
+        observe_inputs(names[rank], &loader, 7);
+    }
+}
+
+static void case_shuffled(uint64_t seed) {
+    DataLoader loader;
+    given_shards(seed, THREE_SHARDS, 3);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
+    observe_inputs("inputs", &loader, 28);
+}
+
+static void case_shuffled_ranks(uint64_t seed) {
+    static const char *names[] = {"rank_0", "rank_1"};
+    given_shards(seed, THREE_SHARDS, 3);
+    for (int rank = 0; rank < 2; rank++) {
+        DataLoader loader;
+        dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, rank, 2, 1);
+        observe_inputs(names[rank], &loader, 12);
+    }
+}
+
+static void case_resume(uint64_t seed) {
+    DataLoader loader;
+    given_shards(seed, THREE_SHARDS, 3);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    dataloader_resume(&loader, 2, 3);
+    observe_int("shard", (int64_t)loader.current_shard_idx);
+    observe_int("sample", (int64_t)loader.current_sample_idx);
+    observe_inputs("inputs", &loader, 6);
+}
+
+static void case_resume_shuffled(uint64_t seed) {
+    DataLoader loader;
+    given_shards(seed, THREE_SHARDS, 3);
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
+    dataloader_resume(&loader, 0, 2);
+    observe_inputs("inputs", &loader, 24);
+}
+
+// Of the real training shards: two batches, the number in an epoch, and the sum of all inputs.
+static void case_real(uint64_t seed) {
+    (void)seed;
+    char pattern[4096];
+    DataLoader loader;
+    snprintf(pattern, sizeof(pattern), "%s/*_train_*.bin", observe_data ? observe_data : ".");
+    dataloader_init(&loader, pattern, 4, 64, 0, 1, 0);
+    int64_t count = 0, sum = 0;
+    do {
+        dataloader_next_batch(&loader);
+        if (count < 2) observe_i32(count ? "inputs_1" : "inputs_0", loader.inputs, 256);
+        if (count < 2) observe_i32(count ? "targets_1" : "targets_0", loader.targets, 256);
+        for (int i = 0; i < 256; i++) sum += loader.inputs[i];
+        count++;
+    } while (loader.current_shard_idx + 1 < loader.glob_result.gl_pathc ||
+             loader.current_sample_idx < loader.shard_num_samples);
+    observe_int("batches", count);
+    observe_int("sum", sum);
+}
+
+// ---------------------------------------------------------------- multiple choice
+
+#define EVAL_T 24
+
+static void given_eval_header(FILE *file, int magic, int version, int examples, int longest) {
+    int header[256] = {magic, version, examples, longest};
+    given_write(file, header, sizeof(int), 256);
+}
+
+// Appends a count and that many tokens, none of them the mark.
+static size_t given_counted(uint16_t *words, uint64_t seed, uint64_t place, int count) {
+    words[0] = (uint16_t)count;
+    for (int i = 0; i < count; i++) {
+        words[1 + i] = (uint16_t)(given_u64(seed, place + (uint64_t)i) % 50000);
+    }
+    return (size_t)count + 1;
+}
+
+// Example `e`: a context of 3 to 10 tokens, completions of 1 to 8. Returns its words.
+static size_t given_example(uint64_t seed, int e, uint16_t *words) {
+    const uint64_t place = 1000000 + (uint64_t)e * 1000;
+    size_t used = 5;
+    used += given_counted(words + used, seed, place + 100, given_int(seed, place, 3, 8));
+    for (int c = 0; c < 4; c++) {
+        int length = given_int(seed, place + 1 + (uint64_t)c, 1, 8);
+        used += given_counted(words + used, seed, place + 200 + (uint64_t)c * 100, length);
+    }
+    words[0] = 65535;
+    words[1] = (uint16_t)(used * sizeof(uint16_t));
+    words[2] = (uint16_t)e;
+    words[3] = (uint16_t)given_int(seed, place + 5, 0, 4);
+    words[4] = 4;
+    return used;
+}
+
+static void given_eval_as(const char *path, int magic, int version, int claimed, uint64_t seed,
+                          int examples) {
+    uint16_t words[128];
+    size_t longest = 0;
+    FILE *file = given_file(path);
+    for (int e = 0; e < examples; e++) {
+        size_t used = given_example(seed, e, words);
+        if (used > longest) longest = used;
+    }
+    given_eval_header(file, magic, version, claimed, (int)(longest * sizeof(uint16_t)));
+    for (int e = 0; e < examples; e++) {
+        size_t used = given_example(seed, e, words);
+        given_write(file, words, sizeof(uint16_t), used);
+    }
+    fclose(file);
+}
+
+static void observe_eval_batch(int i, const EvalLoader *l) {
+    static const char *names[][4] = {{"inputs_0", "targets_0", "mask_0", "label_0"},
+                                     {"inputs_1", "targets_1", "mask_1", "label_1"},
+                                     {"inputs_2", "targets_2", "mask_2", "label_2"}};
+    observe_i32(names[i][0], l->inputs, 8 * EVAL_T);
+    observe_i32(names[i][1], l->targets, 8 * EVAL_T);
+    observe_u8(names[i][2], l->mask, 8 * EVAL_T);
+    observe_i32(names[i][3], l->label, 2);
+}
+
+static void case_eval_rows(uint64_t seed) {
+    EvalLoader loader;
+    memset(&loader, 0xA5, sizeof(loader));
+    given_eval_as(EVAL_FILE, 20240522, 1, 5, seed, 5);
+    evalloader_init(&loader, EVAL_FILE, 8, EVAL_T, 0, 1);
+    observe_int("num_examples", loader.num_examples);
+    observe_int("num_batches", loader.num_batches);
+    for (int i = 0; i < 3; i++) {
+        evalloader_next_batch(&loader);
+        observe_eval_batch(i, &loader);
+    }
+    evalloader_reset(&loader);
+    evalloader_next_batch(&loader);
+    observe_i32("inputs_reset", loader.inputs, 3);
+    observe_int("num_completions", loader.num_completions);
+}
+
+// For each process of several: how many examples it has, and what its first batch holds.
+static void observe_processes(const char *counts, const char *firsts, const char *masked,
+                              uint64_t seed, int processes) {
+    int32_t count[8], first[8] = {0}, ones[8] = {0};
+    given_eval_as(EVAL_FILE, 20240522, 1, 7, seed, 7);
+    for (int rank = 0; rank < processes; rank++) {
+        EvalLoader l;
+        memset(&l, 0xA5, sizeof(l));
+        evalloader_init(&l, EVAL_FILE, 8, EVAL_T, rank, processes);
+        int has = l.end_example_index - l.start_example_index;
+        count[rank] = has > 0 ? has : 0;
+        evalloader_next_batch(&l);
+        if (has > 0) first[rank] = l.inputs[0];
+        for (int i = 0; i < 8 * EVAL_T; i++) ones[rank] += l.mask[i];
+    }
+    observe_i32(counts, count, (size_t)processes);
+    observe_i32(firsts, first, (size_t)processes);
+    observe_i32(masked, ones, (size_t)processes);
+}
+
+static void case_eval_ranks(uint64_t seed) {
+    observe_processes("counts_of_3", "firsts_of_3", "masked_of_3", seed, 3);
+    observe_processes("counts_of_5", "firsts_of_5", "masked_of_5", seed, 5);
+    observe_processes("counts_of_8", "firsts_of_8", "masked_of_8", seed, 8);
+}
+
+// Right answers on masks, labels and losses made here: 3 examples of 4 rows, the last one padding.
+static void case_eval_stat(uint64_t seed) {
+    enum { ROUNDS = 40, ROWS = 12, LEN = 6 };
+    char mask[ROWS * LEN];
+    int label[3], zeros[ROWS * LEN] = {0};
+    float losses[ROWS * LEN];
+    int32_t right[ROUNDS];
+    EvalLoader loader = {.num_processes = 1,
+                         .B = ROWS,
+                         .T = LEN,
+                         .num_examples = 2,
+                         .num_batches = 1,
+                         .end_example_index = 2,
+                         .current_example_index = 2,
+                         .inputs = zeros,
+                         .targets = zeros,
+                         .mask = mask,
+                         .label = label,
+                         .num_completions = 4};
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint64_t place = 5000000 + (uint64_t)round * 1000;
+        memset(mask, 0, sizeof(mask));
+        for (int i = 0; i < ROWS * LEN; i++)
+            losses[i] = 8.0f * given_unit(seed, place + 100 + (uint64_t)i);
+        for (int row = 0; row < 8; row++) {
+            int from = given_int(seed, place + (uint64_t)row, 0, 3);
+            int count = given_int(seed, place + 20 + (uint64_t)row, 1, 3);
+            for (int t = from; t < from + count; t++) mask[row * LEN + t] = 1;
+        }
+        for (int e = 0; e < 3; e++) label[e] = given_int(seed, place + 40 + (uint64_t)e, 0, 4);
+        if (round % 2) label[2] = 0;
+        right[round] = evalloader_stat_losses(&loader, losses);
+    }
+    observe_i32("right", right, ROUNDS);
+}
+
+static void call_eval(const char *path) {
+    EvalLoader loader;
+    evalloader_init(&loader, path, 8, EVAL_T, 0, 1);
+    evalloader_next_batch(&loader);
+}
+
+static void call_eval_rows_3(const char *path) {
+    EvalLoader loader;
+    evalloader_init(&loader, path, 3, EVAL_T, 0, 1);
+}
+
+static void call_eval_short_rows(const char *path) {
+    EvalLoader loader;
+    evalloader_init(&loader, path, 8, 3, 0, 1);
+    evalloader_next_batch(&loader);
+}
+
+static void case_eval_refuse(uint64_t seed) {
+    given_eval_as("good.bin", 20240522, 1, 2, seed, 2);
+    observe_ending("good", call_eval, "good.bin");
+    observe_ending("missing", call_eval, "nothing.bin");
+    observe_ending("rows_below_4", call_eval_rows_3, "good.bin");
+    observe_ending("longer_than_T", call_eval_short_rows, "good.bin");
+    given_eval_as("magic.bin", 20240520, 1, 2, seed, 2);
+    observe_ending("bad_magic", call_eval, "magic.bin");
+    given_eval_as("version.bin", 20240522, 2, 2, seed, 2);
+    observe_ending("bad_version", call_eval, "version.bin");
+    given_eval_as("cut.bin", 20240522, 1, 2, seed, 1);
+    observe_ending("cut_short", call_eval, "cut.bin");
+    FILE *file = given_file("header.bin");
+    given_write(file, "\xfa\xd8\x34\x01\x01\x00\x00\x00", 1, 8);
+    fclose(file);
+    observe_ending("header_cut_short", call_eval, "header.bin");
+}
+
+// ---------------------------------------------------------------- the whole life of both
+
+static int observe_descriptors(void) {
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++) count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
+static void call_life(void) {
+    DataLoader loader;
+    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
+    observe_inputs("inputs", &loader, 20);
+    dataloader_resume(&loader, 1, 0);
+    observe_inputs("resumed", &loader, 1);
+    dataloader_free(&loader);
+    memset(&loader, 0, sizeof(loader));
+    EvalLoader eval;
+    evalloader_init(&eval, EVAL_FILE, 8, EVAL_T, 0, 1);
+    for (int i = 0; i < 3; i++) evalloader_next_batch(&eval);
+    evalloader_reset(&eval);
+    evalloader_free(&eval);
+    memset(&eval, 0, sizeof(eval));
+}
+
+static void case_life(uint64_t seed) {
+    given_shards(seed, THREE_SHARDS, 3);
+    given_eval_as(EVAL_FILE, 20240522, 1, 5, seed, 5);
+    int before = observe_descriptors();
+    call_life();
+    observe_int("files_left_open", observe_descriptors() - before);
+    observe_leaks("leaks");
+}
+
+const ObserveCase observe_cases[] = {
+    {"pairs_load_shard", case_load_shard},
+    {"pairs_init", case_init},
+    {"pairs_batches", case_batches},
+    {"pairs_far", case_far_end},
+    {"pairs_refuse", case_refuse},
+    {"pairs_real", case_real},
+    {"eval_rows", case_eval_rows},
+    {"eval_ranks", case_eval_ranks},
+    {"eval_stat", case_eval_stat},
+    {"eval_refuse", case_eval_refuse},
+    {"order_rollover", case_rollover},
+    {"order_striding", case_striding},
+    {"order_shuffled", case_shuffled},
+    {"order_shuffled_ranks", case_shuffled_ranks},
+    {"order_resume", case_resume},
+    {"order_resume_shuffled", case_resume_shuffled},
+    {"life", case_life},
+    {NULL, NULL},
+};

@@ -1,0 +1,368 @@
+"""Builds probes against a student's headers, and keeps what it built by the content it was made of."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from autograder import sandbox
+from autograder.rubric import ROOT
+
+RUNTIME = ROOT / "assignments" / "observe"
+STANDARD = ("-std=gnu11", "-O0", "-g")
+WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter")
+FLOATS = ("-ffp-contract=off",)
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+FRAMES = ("-fno-omit-frame-pointer", "-fdiagnostics-color=never")
+OPTIONAL = ("-ftrivial-auto-var-init=pattern", "-fuse-ld=gold", "-fuse-ld=mold", "-fuse-ld=lld")
+# Building one header takes a second; ten times that on a busy machine is still no fault.
+LIMITS = sandbox.Limits(cpu_seconds=60, wall_seconds=300, memory_mib=4096, file_mib=256)
+
+LEAK = """#include <stdlib.h>
+#include <sanitizer/lsan_interface.h>
+static void *volatile kept;
+int main(void) {
+    kept = malloc(100);
+    kept = NULL;
+    return __lsan_do_recoverable_leak_check() ? 0 : 3;
+}
+"""
+
+
+class NoCompiler(Exception):
+    """There is nothing here that compiles C; the message says how to get it."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The compiler, what it calls itself, the flags it takes, and what its sanitizers can see."""
+
+    compiler: str
+    version: str
+    flags: tuple[str, ...]
+    sanitizers: tuple[str, ...]  # of: address, undefined, leak
+
+    @property
+    def described(self) -> str:
+        return f"{self.version}  -O0  {' '.join(WARNINGS[:2])}"
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line of the compiler: where (`llmc/rand.h:41`), what, and whether it is an error."""
+
+    where: str
+    what: str
+    error: bool
+
+
+@dataclass(frozen=True)
+class Built:
+    """A probe with a student's header: a program, or None and at least one error among the notes."""
+
+    probe: str
+    binary: Path | None
+    notes: tuple[Note, ...] = ()
+    silenced: tuple[tuple[str, str], ...] = ()  # (where, what) hides diagnostics
+
+    @property
+    def error(self) -> Note | None:
+        return next((note for note in self.notes if note.error), None)
+
+    @property
+    def warnings(self) -> tuple[Note, ...]:
+        return tuple(note for note in self.notes if not note.error)
+
+
+# ---------------------------------------------------------------- the compiler
+
+
+def toolchain(build: Path) -> Toolchain:
+    """Finds the compiler ($CC, else cc, gcc, clang) and tries its flags once; later reads the answer.
+
+    Raises NoCompiler.
+    """
+    candidates = [os.environ.get("CC", ""), "cc", "gcc", "clang"]
+    path = next((found for name in candidates if name and (found := shutil.which(name))), None)
+    if path is None:
+        raise NoCompiler("no C compiler here: install gcc or clang (Debian: apt install gcc)")
+    stat = Path(path).resolve().stat()
+    key = digest(path, str(stat.st_size), str(stat.st_mtime_ns), Path(__file__).read_bytes())
+    kept = build / "cache" / f"toolchain-{key[:16]}.json"
+    if kept.exists():
+        raw = json.loads(kept.read_text())
+        return Toolchain(
+            raw["compiler"], raw["version"], tuple(raw["flags"]), tuple(raw["sanitizers"])
+        )
+    found = _try_compiler(path, build)
+    write_whole(kept, json.dumps(asdict(found)).encode())
+    return found
+
+
+def _try_compiler(path: str, build: Path) -> Toolchain:
+    with scratch_folder(build) as folder:
+        trial = folder / "trial.c"
+        trial.write_text("int main(void) { return 0; }\n")
+        says = _run([path, "--version"], folder).stdout.decode("utf-8", "replace")
+        base = [*STANDARD, *WARNINGS, *FLOATS, *FRAMES]
+
+        def accepts(*flags: str) -> bool:
+            command = [path, *base, *flags, "-Werror", str(trial), "-o", str(folder / "trial")]
+            return _run(command, folder).status == 0
+
+        if not accepts():
+            raise NoCompiler(f"{path} does not compile an empty program")
+        sanitize = [flag for flag in SANITIZE if accepts(*SANITIZE)]
+        extra: list[str] = []
+        for flag in OPTIONAL:
+            linker_chosen = any(f.startswith("-fuse-ld") for f in extra)
+            if not (flag.startswith("-fuse-ld") and linker_chosen) and accepts(*sanitize, flag):
+                extra.append(flag)
+        sanitizers = ["address", "undefined"] if sanitize else []
+        if sanitize and _sees_leaks([path, *base, *sanitize], folder):
+            sanitizers.append("leak")
+    return Toolchain(path, _name(says), (*base, *sanitize, *extra), tuple(sanitizers))
+
+
+def _sees_leaks(command: list[str], folder: Path) -> bool:
+    source, program = folder / "leak.c", folder / "leak"
+    source.write_text(LEAK)
+    if _run([*command, str(source), "-o", str(program)], folder).status != 0:
+        return False
+    return _run([str(program)], folder, {"ASAN_OPTIONS": "leak_check_at_exit=0"}).status == 0
+
+
+def _name(says: str) -> str:
+    """`gcc 12.2.0` from the first line of --version."""
+    first = says.splitlines()[0] if says else ""
+    version = re.search(r"\d+\.\d+(\.\d+)?", first)
+    family = "clang" if "clang" in first else "gcc"
+    return f"{family} {version[0]}" if version else family
+
+
+def _run(command: Sequence[str], folder: Path, env: dict[str, str] | None = None) -> sandbox.Outcome:
+    job = sandbox.Job(tuple(command), folder, _environment(folder) | (env or {}), LIMITS)
+    return sandbox.run_all([job], 1)[0]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """What a compiler sees: messages in English, temporary files in our own folder."""
+    path = os.environ.get("PATH", "/usr/bin:/bin")
+    return {"PATH": path, "LC_ALL": "C", "TMPDIR": str(folder), "HOME": str(folder)}
+
+
+# ---------------------------------------------------------------- probes
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program to build beside the student's headers; `runtime` links the observation runtime."""
+
+    name: str
+    path: Path
+    runtime: bool = True
+
+
+def programs(
+    sources: Sequence[Source],
+    student: Path,
+    tools: Toolchain,
+    build: Path,
+    parallel: int,
+    done: Callable[[], None] = lambda: None,
+) -> dict[str, Built]:
+    """Builds each source with `student`/llmc/*.h, and returns name → Built; cached by content.
+
+    A header that does not compile is no fault of ours: its Built has no binary, and says why.
+    """
+    result: dict[str, Built] = {}
+    for source in sources:
+        kept = _lookup(source, student, tools, build)
+        if kept is not None:
+            result[source.name] = kept
+            done()
+    missing = [source for source in sources if source.name not in result]
+    if missing:
+        runtime = _runtime(tools, build)
+        with scratch_folder(build) as folder:
+            jobs = [_job(source, student, tools, runtime, folder) for source in missing]
+            outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
+            for source, outcome in zip(missing, outcomes, strict=True):
+                result[source.name] = _keep(source, outcome, student, tools, build, folder)
+    return {source.name: result[source.name] for source in sources}
+
+
+def _job(
+    source: Source, student: Path, tools: Toolchain, runtime: Path, folder: Path
+) -> sandbox.Job:
+    command = [
+        tools.compiler,
+        *tools.flags,
+        f"-ffile-prefix-map={student}{os.sep}llmc=llmc",
+        f"-ffile-prefix-map={ROOT}{os.sep}=",
+        *("-iquote", str(RUNTIME), f"-I{student}"),
+        *("-MMD", "-MF", str(folder / f"{source.name}.d")),
+        str(source.path),
+        *([str(runtime)] if source.runtime else []),
+        *("-o", str(folder / source.name), "-lm"),
+    ]
+    return sandbox.Job(tuple(command), folder, _environment(folder), LIMITS)
+
+
+def _runtime(tools: Toolchain, build: Path) -> Path:
+    """The object file of observe.c, which all probes share."""
+    source = RUNTIME / "observe.c"
+    parts = [source.read_bytes(), (RUNTIME / "observe.h").read_bytes()]
+    target = build / "cache" / f"observe-{digest(*tools.flags, tools.version, *parts)[:16]}.o"
+    if not target.exists():
+        with scratch_folder(build) as folder:
+            made = folder / "observe.o"
+            command = [tools.compiler, *tools.flags, f"-ffile-prefix-map={ROOT}{os.sep}="]
+            outcome = _run([*command, "-c", str(source), "-o", str(made)], folder)
+            if outcome.status != 0:
+                raise RuntimeError(f"observe.c: {outcome.stderr.decode('utf-8', 'replace')}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(made, target)
+    return target
+
+
+# The cache works as ccache's direct mode does: under a key of all that is ours lies the list of
+# files that such a build read; the content of those files makes the second key, of the program.
+
+
+def _first_key(source: Source, tools: Toolchain) -> str:
+    ours = [source.path.read_bytes()]
+    ours += [path.read_bytes() for path in sorted(RUNTIME.iterdir())]
+    return digest(source.name, tools.compiler, tools.version, *tools.flags, *ours)[:16]
+
+
+def _second_key(first: str, student: Path, files: Sequence[str]) -> str | None:
+    try:
+        return digest(first, *(x for f in files for x in (f, (student / f).read_bytes())))[:16]
+    except OSError:
+        return None
+
+
+def _lookup(source: Source, student: Path, tools: Toolchain, build: Path) -> Built | None:
+    first = _first_key(source, tools)
+    lists = build / "cache" / f"{source.name}-{first}"
+    for path in sorted(lists.glob("*.files")) if lists.is_dir() else []:
+        files = json.loads(path.read_text())
+        second = _second_key(first, student, files)
+        if second is not None and (lists / f"{second}.json").exists():
+            raw = json.loads((lists / f"{second}.json").read_text())
+            notes = tuple(Note(**note) for note in raw)
+            return Built(source.name, lists / second, notes, _silenced(student, files))
+    return None
+
+
+def _keep(
+    source: Source,
+    outcome: sandbox.Outcome,
+    student: Path,
+    tools: Toolchain,
+    build: Path,
+    folder: Path,
+) -> Built:
+    notes = _notes(outcome.stderr.decode("utf-8", "replace"), student)
+    if outcome.status != 0:
+        if not any(note.error for note in notes):
+            notes += (Note(f"llmc/{source.name}.h", _why_stopped(outcome), True),)
+        return Built(source.name, None, notes)
+    first = _first_key(source, tools)
+    files = _read_files((folder / f"{source.name}.d").read_text(errors="replace"), student)
+    second = _second_key(first, student, files)
+    lists = build / "cache" / f"{source.name}-{first}"
+    lists.mkdir(parents=True, exist_ok=True)
+    target = lists / (second or "uncached")
+    os.replace(folder / source.name, target)
+    write_whole(lists / f"{target.name}.json", json.dumps([asdict(n) for n in notes]).encode())
+    write_whole(lists / f"{digest(*files)[:16]}.files", json.dumps(files).encode())
+    return Built(source.name, target, notes, _silenced(student, files))
+
+
+# What hides a diagnostic: pragmas and attributes, line markers of system headers, and anything that
+# speaks to the sanitizers or runs before main.
+SILENCERS = re.compile(
+    r"#\s*pragma\s+(?:GCC|clang)\s+(?:diagnostic|system_header)|_Pragma|^\s*#\s*(?:line\b|\d)"
+    r"|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_|__attribute__[^;{]*\bconstructor\b",
+    re.MULTILINE,
+)
+
+
+def _silenced(student: Path, files: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """(where, what) for each place in the student's files that could hide a diagnostic."""
+    found = []
+    for name in files:
+        text = (student / name).read_bytes().decode("utf-8", "replace")
+        for match in SILENCERS.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append((f"{name}:{line}", match[0].strip()))
+    return tuple(found)
+
+
+def _why_stopped(outcome: sandbox.Outcome) -> str:
+    if outcome.stopped:
+        return f"the compiler ran out of {outcome.stopped}"
+    return f"the compiler ended with status {outcome.status}"
+
+
+def _read_files(rule: str, student: Path) -> list[str]:
+    """The student's files that a dependency rule names, relative to the student's folder."""
+    words = re.split(r"(?<!\\)\s+", rule.replace("\\\n", " ").partition(": ")[2])
+    paths = [word.replace("\\ ", " ").replace("$$", "$") for word in words if word]
+    prefix = f"{student}{os.sep}llmc{os.sep}"
+    return sorted({p[len(str(student)) + 1 :] for p in paths if p.startswith(prefix)})
+
+
+NOTE = re.compile(r"^(.+?):(\d+):(?:\d+:)? (fatal error|error|warning): (.*)$", re.MULTILINE)
+LINK = re.compile(r"^(?:.*: )?(multiple definition of .*|undefined reference to .*)$", re.MULTILINE)
+
+
+def _notes(text: str, student: Path) -> tuple[Note, ...]:
+    """The compiler's errors and warnings, with paths that mean something to the student."""
+    text = text.replace(f"{student}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
+    notes = [
+        Note(f"{where}:{line}", what, kind != "warning")
+        for where, line, kind, what in NOTE.findall(text)
+    ]
+    notes += [Note("link", what, True) for what in LINK.findall(text)]
+    return tuple(notes[:20])
+
+
+# ---------------------------------------------------------------- files
+
+
+def digest(*parts: str | bytes) -> str:
+    """A hash of all parts and where each ends."""
+    state = hashlib.sha256()
+    for part in parts:
+        block = part.encode() if isinstance(part, str) else part
+        state.update(len(block).to_bytes(8, "little") + block)
+    return state.hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes beside the target and renames, so that nobody ever reads half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.chmod(name, 0o644)
+    os.replace(name, path)
+
+
+@contextlib.contextmanager
+def scratch_folder(build: Path) -> Iterator[Path]:
+    scratch = build / "scratch"
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=scratch) as name:
+        yield Path(name)

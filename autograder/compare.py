@@ -1,0 +1,217 @@
+"""What checks are written with: a case's observations, what they should be, and strict comparisons.
+
+A check is a plain function `check(case)`. It returns if all is well and raises Mismatch (with what a
+student needs to see), Waiting (an unwritten function), or Cannot (this machine cannot tell).
+Comparisons are written so that NaN, a wrong type or a wrong length fails.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autograder.build import Built
+from autograder.observe import REPORT_STATUS, TODO_STATUS, Array, Ending, Observed
+
+SHOWN = 5  # values around the first difference
+
+
+class Mismatch(Exception):
+    """What differs: each field is one line of the report, or empty."""
+
+    def __init__(self, differs: str, *, input: str = "", got: str = "", expected: str = "",
+                 hint: str = "") -> None:  # fmt: skip
+        super().__init__(differs)
+        self.differs, self.input, self.hint = differs, input, hint
+        self.got, self.expected = got, expected
+
+
+class Waiting(Exception):
+    """The case met a function that is not written yet; its name is the message."""
+
+
+class Cannot(Exception):
+    """This machine cannot tell; the message says what it needs."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a check looks at: one case's observations, the wanted ones, and how the probe built."""
+
+    observed: Observed
+    wanted: Mapping[str, Array]
+    built: Built
+    data: Path | None = None
+
+    def got(self, name: str) -> Array:
+        """The observation; where it is missing, raises with how the case ended instead."""
+        ending = self.observed.ending
+        if ending.kind == "malformed":
+            raise Mismatch(f"something else wrote to the observation descriptor: {ending.what}")
+        if name not in self.observed.values:
+            raise _missing(ending, name)
+        return self.observed.values[name]
+
+    def number(self, name: str) -> int:
+        """An observation that must be one int64."""
+        value = self.got(name)
+        if value.dtype != np.int64 or value.shape != (1,):
+            raise Mismatch(f"`{name}` is no single int64")
+        return int(value[0])
+
+    def want(self, name: str) -> Array:
+        return self.wanted[name]
+
+    def no_warnings(self) -> None:
+        """The probe compiled without a warning in the student's files."""
+        for note in self.built.warnings:
+            raise Mismatch(f"a warning at {note.where}", got=note.what, expected="none")
+        for where, what in self.built.silenced:
+            raise Mismatch(f"{where} silences the compiler", got=what, expected="the warning")
+
+    def no_leaks(self) -> None:
+        """The case reports that it lost no memory. Raises Cannot where this build cannot see it."""
+        leaks = self.number("leaks")
+        if leaks < 0:
+            raise Cannot("needs a compiler with LeakSanitizer")
+        if leaks > 0:
+            raise Mismatch("memory is lost", got=self.observed.leak, expected="all of it freed")
+
+
+def _missing(ending: Ending, name: str) -> Exception:
+    if ending.kind == "todo":
+        return Waiting(ending.what)
+    words = {
+        "report": f"the program was stopped: {ending.what}",
+        "signal": f"the program was ended by {ending.what}",
+        "exit": f"the program ended itself with status {ending.what} before it was done",
+        "time": "the program ran out of time",
+        "memory": "the program ran out of memory",
+        "output": "the program printed without end",
+        "processes": "the program started processes without end",
+        "ended": f"`{name}` was not reported",
+    }
+    return Mismatch(words[ending.kind], hint=_advice(ending))
+
+
+def _advice(ending: Ending) -> str:
+    advice = {
+        "report": "the sanitizer names the line; start there",
+        "signal": "look at pointers and sizes near the last thing that worked",
+        "exit": "nothing here should call exit",
+        "time": "does every loop end?",
+        "memory": "does every allocation stop, and is it freed?",
+    }
+    return advice.get(ending.kind, "")
+
+
+def same(seen: Seen, name: str, *, input: str = "", hint: str = "", at: str = "element") -> None:
+    """Bit for bit: the type, the length, every value."""
+    got, want = seen.got(name), seen.want(name)
+    _same_form(name, got, want, input, hint)
+    bad = got.view(_bits(got)) != want.view(_bits(want))
+    if bad.any():
+        raise difference(got, want, int(np.argmax(bad)), input=input, hint=hint, at=at)
+
+
+def near(
+    seen: Seen,
+    name: str,
+    bound: float,
+    *,
+    input: str = "",
+    hint: str = "",
+    at: str = "element",
+    free: Array | None = None,
+) -> None:
+    """|got - want| <= bound, element by element, in float64. `free` marks elements not compared."""
+    got, want = seen.got(name), seen.want(name)
+    _same_form(name, got, want, input, hint)
+    good = np.abs(got.astype(np.float64) - want.astype(np.float64)) <= bound
+    if free is not None:
+        good |= free
+    if not good.all():
+        raise difference(got, want, int(np.argmin(good)), input=input, hint=hint, at=at)
+
+
+def _bits(array: Array) -> np.dtype:
+    return np.dtype(f"u{array.dtype.itemsize}")
+
+
+def _same_form(name: str, got: Array, want: Array, input: str, hint: str) -> None:
+    if got.dtype != want.dtype:
+        raise Mismatch(f"`{name}` is {got.dtype}, not {want.dtype}", input=input, hint=hint)
+    if got.shape != want.shape:
+        raise Mismatch(
+            f"{got.size} values, not {want.size}",
+            input=input,
+            got=window(got, min(got.size, want.size)),
+            expected=window(want, min(got.size, want.size)),
+            hint=hint,
+        )
+
+
+def difference(
+    got: Array, want: Array, first: int, *, input: str = "", hint: str = "", at: str = "element"
+) -> Mismatch:
+    """A Mismatch that shows both arrays around index `first`."""
+    return Mismatch(
+        f"from {at} {first} on" if got.size > 1 else "the value",
+        input=input,
+        got=window(got, first),
+        expected=window(want, first),
+        hint=hint,
+    )
+
+
+def window(values: Array, first: int) -> str:
+    """A few values around an index, as text."""
+    start = max(0, min(first - 2, values.size - SHOWN))
+    shown = [_text(value) for value in values[start : start + SHOWN]]
+    return ("... " if start else "") + " ".join(shown) + (
+        " ..." if start + SHOWN < values.size else ""
+    )
+
+
+def _text(value: np.generic) -> str:
+    return f"{value:.7g}" if isinstance(value, np.floating) else str(value)
+
+
+def true(condition: bool, differs: str, **lines: str) -> None:
+    """Raises Mismatch unless the condition holds. `lines`: input, got, expected, hint."""
+    if not bool(condition):
+        raise Mismatch(differs, **lines)
+
+
+def refused(seen: Seen, good: str, **bad: str) -> None:
+    """Each bad input ended the program (any status but 0, or an abort) without a sanitizer's report.
+
+    Observation names → what the input is; `good` must be accepted, so that refusing all earns nothing.
+    """
+    for name, text in (("good", good), *bad.items()):
+        status = seen.number(name)
+        if status == TODO_STATUS:
+            raise Waiting(seen.observed.unwritten)
+        if name == "good":
+            true(status == 0, "refused", input=text, got=_status(status), expected="accepted")
+            continue
+        true(
+            status not in (0, -1, REPORT_STATUS, 128 + signal.SIGSEGV, 128 + signal.SIGBUS),
+            f"not refused: {text}",
+            input=text,
+            got=_status(status),
+            expected="one line on stderr and exit(1), or a failed assert",
+            hint="check it before you use it",
+        )
+
+
+def _status(status: int) -> str:
+    if status == REPORT_STATUS:
+        return "a sanitizer report"
+    if status == -1:
+        return "no end within 10 seconds"
+    return f"signal {status - 128}" if status > 128 else f"exit status {status}"

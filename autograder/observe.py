@@ -1,0 +1,276 @@
+"""Runs the cases of built probes and parses what they report: typed, bounded, never evaluated."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from autograder import build as build_files
+from autograder import sandbox
+
+TYPES = {
+    b"i64": np.int64,
+    b"i32": np.int32,
+    b"u32": np.uint32,
+    b"u16": np.uint16,
+    b"u8": np.uint8,
+    b"f32": np.float32,
+    b"f64": np.float64,
+}
+RECORD = re.compile(rb"([a-zA-Z][a-zA-Z0-9_]{0,63}) ([a-z0-9]{2,3}) ([0-9]{1,8}) ([0-9a-f]*)")
+PLACE = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) (?:\S*/)?(llmc/[\w.]+:\d+)")  # of a stack frame
+RECORDS = 256  # in one case
+STREAMS = ("stdout", "stderr", "observations")  # of an outcome, as bytes
+TODO_STATUS = 77
+REPORT_STATUS = 99  # what we tell the sanitizers to exit with
+MEMORY_MIB = 1024
+
+Array = np.ndarray
+
+
+class Malformed(Exception):
+    """What came through the observation descriptor is not what a probe writes."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a case ended. `kind`: ended, todo, report, signal, exit, time, memory, output, processes.
+
+    `what` says more, in words that are the same in every run: the unwritten function, the
+    sanitizer's finding, the signal's name, the exit status.
+    """
+
+    kind: str
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What one case reported: named arrays, and how it ended."""
+
+    values: Mapping[str, Array] = field(default_factory=dict)
+    ending: Ending = Ending("ended")
+    unwritten: str = ""  # the last unwritten function it met, also in a child
+    leak: str = ""  # where the first lost block was allocated
+    seconds: float = 0.0
+    restarted: bool = False  # ASan did not start until address randomisation was switched off
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to run: a case of a built probe."""
+
+    binary: Path
+    name: str
+    limits: sandbox.Limits
+    seed: int
+    data: Path | None = None
+
+    def argv(self) -> tuple[str, ...]:
+        data = (str(self.data),) if self.data else ()
+        return (str(self.binary), self.name, str(self.seed), *data)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """All that a probe sees of the environment."""
+    asan = (
+        f"exitcode={REPORT_STATUS}:leak_check_at_exit=0:max_malloc_fill_size=1073741824"
+        f":malloc_fill_byte=190:hard_rss_limit_mb={MEMORY_MIB}:detect_stack_use_after_return=0"
+        ":handle_abort=0:allocator_may_return_null=0"
+    )
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LC_ALL": "C",
+        "ASAN_OPTIONS": asan,
+        "UBSAN_OPTIONS": f"exitcode={REPORT_STATUS}:print_stacktrace=1",
+    }
+
+
+def run(
+    cases: Sequence[Case],
+    build: Path,
+    parallel: int,
+    cached: bool = False,
+    done: Callable[[], None] = lambda: None,
+) -> list[Observed]:
+    """Runs the cases, each in an empty folder of its own that is removed afterwards.
+
+    `cached` takes what an earlier run of the same program saw: for staff's many runs of code that
+    does not change. A student's run always runs.
+    """
+    kept = [_kept(case, build) if cached else None for case in cases]
+    missing = [i for i, outcome in enumerate(kept) if outcome is None]
+    for i, outcome in zip(missing, _run([cases[i] for i in missing], build, parallel, done)):
+        kept[i] = outcome
+        if cached:
+            build_files.write_whole(_kept_path(cases[i], build), _to_json(outcome))
+    return [_observed(outcome) for outcome in kept if outcome is not None]
+
+
+def _run(
+    cases: Sequence[Case], build: Path, parallel: int, done: Callable[[], None]
+) -> list[sandbox.Outcome]:
+    scratch = build / "scratch"
+    scratch.mkdir(parents=True, exist_ok=True)
+    folders = [Path(tempfile.mkdtemp(prefix="run-", dir=scratch)) for _ in cases]
+    try:
+        jobs = [_job(case, folder) for case, folder in zip(cases, folders, strict=True)]
+        outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
+        for i in [i for i, outcome in enumerate(outcomes) if _never_started(outcome)]:
+            again = _without_randomisation(jobs[i])
+            if again is not None:
+                outcomes[i] = replace(sandbox.run_all([again], 1)[0], restarted=True)
+        return outcomes
+    finally:
+        for folder in folders:
+            _remove(folder)
+
+
+def _kept_path(case: Case, build: Path) -> Path:
+    """The program's name is the hash of all that it was made of."""
+    data = build_files.digest(str(case.data))[:8] if case.data else "none"
+    name = f"{case.binary.name}-{case.name}-{case.seed}-{data}.json"
+    return build / "cache" / "observed" / name
+
+
+def _kept(case: Case, build: Path) -> sandbox.Outcome | None:
+    path = _kept_path(case, build)
+    if not path.exists():
+        return None
+    raw = json.loads(path.read_text())
+    streams = {name: raw.pop(name).encode("latin-1") for name in STREAMS}
+    return sandbox.Outcome(**raw, **streams)
+
+
+def _to_json(outcome: sandbox.Outcome) -> bytes:
+    raw = asdict(outcome)
+    return json.dumps(raw | {name: raw[name].decode("latin-1") for name in STREAMS}).encode()
+
+
+def _job(case: Case, folder: Path) -> sandbox.Job:
+    return sandbox.Job(case.argv(), folder, environment(folder), case.limits, observe=True)
+
+
+def _never_started(outcome: sandbox.Outcome) -> bool:
+    """main() was not reached: with much address randomisation ASan now and then fails to start."""
+    return not outcome.observations and outcome.status != 0
+
+
+def _without_randomisation(job: sandbox.Job) -> sandbox.Job | None:
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        return None
+    return replace(job, argv=(setarch, platform.machine(), "-R", *job.argv))
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder that a student's code may have made unreadable, or removed already."""
+    for path, folders, _ in os.walk(folder):
+        for inner in (Path(path, name) for name in folders):
+            if not inner.is_symlink():
+                inner.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _observed(outcome: sandbox.Outcome) -> Observed:
+    values: dict[str, Array] = {}
+    try:
+        for name, value in parse(outcome.observations):
+            if name in values or len(values) == RECORDS:
+                raise Malformed(f"`{name}` is reported twice, or too much is reported")
+            values[name] = value
+        ending = _ending(outcome, values)
+    except Malformed as fault:
+        ending = Ending("malformed", str(fault))
+    text = outcome.stderr.decode("utf-8", "replace")
+    return Observed(
+        values, ending, _unwritten(text), _leak(text), outcome.seconds, outcome.restarted
+    )
+
+
+def parse(stream: bytes) -> Iterator[tuple[str, Array]]:
+    """Yields (name, array) for each whole record. A last line without its end is a cut record.
+
+    Raises Malformed where a line is no record: wrong form, unknown type, or wrong length.
+    """
+    *lines, cut = stream.split(b"\n")
+    for line in lines:
+        match = RECORD.fullmatch(line)
+        if match is None or match[2] not in TYPES:
+            raise Malformed(f"no record: {line[:40]!r}")
+        name, kind, count, digits = match.groups()
+        dtype = np.dtype(TYPES[kind])
+        if len(digits) != 2 * dtype.itemsize * int(count):
+            raise Malformed(f"`{name.decode()}` is not as long as it says")
+        yield name.decode(), np.frombuffer(bytes.fromhex(digits.decode()), dtype)
+    if cut and len(lines) == 0 and RECORD.match(cut) is None:
+        raise Malformed(f"no record: {cut[:40]!r}")
+
+
+def _ending(outcome: sandbox.Outcome, values: Mapping[str, Array]) -> Ending:
+    text = outcome.stderr.decode("utf-8", "replace")
+    if outcome.stopped:
+        return Ending(outcome.stopped)
+    if "hard rss limit exhausted" in text:
+        return Ending("memory")
+    if outcome.status == TODO_STATUS:
+        return Ending("todo", _unwritten(text))
+    if outcome.status == REPORT_STATUS:
+        return Ending("report", _finding(text))
+    if outcome.status < 0:
+        return Ending("signal", _signal_name(-outcome.status))
+    if outcome.status != 0 or "end" not in values:
+        return Ending("exit", str(outcome.status))
+    return Ending("ended")
+
+
+def _unwritten(text: str) -> str:
+    """The function that TODO() named last."""
+    names = re.findall(r"^TODO: (?:A\d+: )?(\w{1,64}) is not", text, re.MULTILINE)
+    return names[-1] if names else ""
+
+
+def _leak(text: str) -> str:
+    """`24 bytes from dataloader_init (llmc/dataloader.h:120)`, of the first leak reported."""
+    size = re.search(r"^(?:Direct|Indirect) leak of (\d+) byte", text, re.MULTILINE)
+    if size is None:
+        return ""
+    place = PLACE.search(text, size.end())
+    return f"{size[1]} bytes" + (f" from {place[1]} ({place[2]})" if place else "")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _finding(text: str) -> str:
+    """The sanitizer's finding, without addresses and process numbers, with the student's line."""
+    what = "a sanitizer report"
+    kind = re.search(r"(?:Address|Leak)Sanitizer: ?(?:DEADLYSIGNAL|([\w-]+(?: on [\w ]+?)?))\b", text)
+    ubsan = re.search(r"runtime error: (.{1,120})", text)
+    if kind and kind[1]:
+        what = kind[1]
+        access = re.search(r"^(READ|WRITE) of size (\d+)", text, re.MULTILINE)
+        if access:
+            what += f", {access[1].lower()} of {access[2]} bytes"
+    elif ubsan:
+        what = re.sub(r"0x[0-9a-f]{6,}", "an address", ubsan[1])
+    place = PLACE.search(text)
+    if place:
+        what += f", in {place[1]} ({place[2]})"
+    return what

@@ -1,0 +1,287 @@
+"""Says what a run found: the table in the terminal, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from autograder import __version__
+from autograder.build import Built, write_whole
+from autograder.rubric import Item, Part, Rubric
+from autograder.run import ItemResult, Options, PartResult, Result, Row
+
+# Blue and orange stay apart for the colour-blind; the words carry the meaning without colour.
+STYLES = {
+    "ok": "blue",
+    "part": "yellow",
+    "FAIL": "bold yellow",
+    "todo": "dim",
+    "skip": "dim",
+    "error": "bold red",
+}
+WIDTH = 80
+NAME_WIDTH = 27
+
+
+def console() -> Console:
+    """The terminal; rich looks after NO_COLOR, pipes and dumb terminals."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"grade: {message}")
+
+
+@contextmanager
+def progress():  # noqa: ANN201  a generator of a callback; the type is run.Progress
+    """A callback for run.grade that draws a bar on stderr while there is something to wait for."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda *_: None
+        return
+    columns = (TextColumn("{task.description:9}"), BarColumn(30), MofNCompleteColumn())
+    with Progress(*columns, console=screen, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def update(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=of)
+            bars.update(tasks[what], completed=done, total=of)
+
+        yield update
+
+
+# ---------------------------------------------------------------- the table
+
+
+def table(result: Result, out: Console, explain_all: bool) -> None:
+    """Prints each part; explains the topmost failing row, or every one that is not ok."""
+    for part in result.parts:
+        _head(result, part, out)
+        _rows(part, out, explain_all)
+        _total(result, part, out)
+
+
+def _head(result: Result, part: PartResult, out: Console) -> None:
+    dot = "·" if out.encoding.lower().startswith("utf") else "-"
+    left = f"{result.rubric.assignment} {dot} {part.part.title}"
+    names = {"address": "ASan", "undefined": "UBSan"}
+    tools = [result.tools.described, *(names[s] for s in result.tools.sanitizers if s in names)]
+    right = " ".join(tools)
+    out.print(Text(f"{left}{right:>{max(WIDTH - len(left), len(right) + 2)}}", style="bold"))
+    if result.options.fresh is not None:
+        out.print(f"fresh inputs, seed {result.seed}; wanted: what the reference reports on them")
+    for built in part.broken:
+        error = built.error
+        assert error is not None
+        out.print(Text(f"   FAIL  compile llmc/{built.probe}.h", style=STYLES["FAIL"]))
+        _lines([("at", error.where), ("says", error.what)], out)
+
+
+def _rows(part: PartResult, out: Console, explain_all: bool) -> None:
+    start = next((i for i in part.items if i.verdict in ("FAIL", "part", "error")), None)
+    if start is None:
+        start = next((i for i in part.items if i.verdict == "todo"), None)
+    for item in part.items:
+        here = item is start
+        _row(item, here, out)
+        if here or explain_all:
+            _explain(item, out, explain_all)
+        if item.item.id in part.remarks:
+            out.print(Text(" " * 9 + part.remarks[item.item.id], style="dim"))
+
+
+def _row(item: ItemResult, here: bool, out: Console) -> None:
+    points = f"{_points(item.earned) if item.possible else '-'}/{_points(item.item.points)}"
+    line = Text(f" {'>' if here else ' '} ")
+    line.append(f"{item.verdict:5} ", style=STYLES[item.verdict])
+    line.append(f"{item.item.title:{NAME_WIDTH}}{points:>6} {item.seconds:7.2f} s")
+    note = _note(item)
+    if here:
+        line.append("  <- start here", style="bold")
+    elif note:
+        room = WIDTH - line.cell_len - 2
+        line.append("  " + (note if len(note) <= room else note[: room - 3] + "..."), style="dim")
+    out.print(line)
+
+
+def _note(item: ItemResult) -> str:
+    row = item.first
+    if row is None:
+        return ""
+    if row.verdict == "todo" and row.message == f"needs {item.item.id}":
+        return ""
+    return row.message
+
+
+def _explain(item: ItemResult, out: Console, every_row: bool) -> None:
+    rows = [row for row in item.rows if row.verdict not in ("ok", "skip")]
+    rows = rows if every_row else [row for row in rows if row is item.first]
+    for row in rows:
+        says = f"{row.credit.says} ({_points(row.credit.points)})"
+        if row.verdict == "todo":
+            _lines([("todo", says), ("waits", row.message)], out)
+            continue
+        lines = [
+            (row.verdict, says),
+            ("input", row.input),
+            ("got", row.got),
+            ("expected", row.expected),
+            ("differs", row.message),
+            ("hint", row.hint),
+        ]
+        _lines(lines, out)
+    if rows:
+        _lines([("rerun", item.rerun)], out)
+
+
+def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
+    """Label and text, wrapped behind the label; empty texts are left out."""
+    for label, text in lines:
+        if not text:
+            continue
+        plain = "".join(c if c.isprintable() else "?" for c in text)
+        wrapped = textwrap.wrap(plain, WIDTH - 21, max_lines=4, placeholder=" ...") or [""]
+        out.print(Text(f"           {label:9} {wrapped[0]}"))
+        for more in wrapped[1:]:
+            out.print(Text(" " * 21 + more))
+
+
+def _total(result: Result, part: PartResult, out: Console) -> None:
+    name = f"{result.rubric.assignment} {'·' if out.encoding.startswith('utf') else '-'} "
+    whole = f"{_points(part.earned)} of {_points(part.possible)} points"
+    left = part.total - part.possible
+    reasons = {
+        row.message for item in part.items for row in item.rows if row.verdict in ("skip", "error")
+    }
+    more = f" here; {_points(left)} more: {'; '.join(sorted(reasons))}" if left else ""
+    out.print(Text(f"{name}{part.part.title}: {whole}{more}.", style="bold"))
+    if result.restarted:
+        out.print(
+            f"{result.restarted} programs only started without address randomisation (setarch -R)."
+        )
+
+
+def _points(points: Fraction) -> str:
+    return str(points)
+
+
+# ---------------------------------------------------------------- the catalogue
+
+
+def catalogue(rubric: Rubric, selected: Iterable[tuple[Part, list[Item]]], out: Console) -> None:
+    """Prints the items with their credits."""
+    for part, items in selected:
+        out.print(Text(f"{rubric.assignment} {part.title}: {rubric.title}", style="bold"))
+        for item in items:
+            out.print(Text(f"  {item.title:{NAME_WIDTH}}{_points(item.points):>6}  {item.id}"))
+            for credit in item.credits:
+                data = " (needs data)" if credit.data else ""
+                out.print(Text(f"      {_points(credit.points):>3}  {credit.says}{data}"))
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    write_whole(path, json.dumps(content, indent=1).encode() + b"\n")
+
+
+def unfinished(rubric: Rubric, options: Options, selected: list[tuple[Part, list[Item]]]) -> dict:
+    """What stands in the file until there are results: every item an error."""
+    tool = {"version": __version__, "compiler": "", "sanitizers": [], "sandbox": "none"}
+    parts = [
+        {
+            "part": part.id,
+            "score": "0",
+            "possible": "0",
+            "skipped": _points(sum((item.points for item in items), Fraction(0))),
+            "total": _points(sum((item.points for item in items), Fraction(0))),
+            "items": [
+                {
+                    "id": item.id,
+                    "title": item.title,
+                    "points": _points(item.points),
+                    "earned": "0",
+                    "verdict": "error",
+                    "seconds": 0.0,
+                    "message": "the grader did not get here",
+                }
+                | dict.fromkeys(("input", "got", "expected", "hint", "rerun"), "")
+                for item in items
+            ],
+        }
+        for part, items in selected
+    ]
+    seed = rubric.seed if options.fresh is None else options.fresh
+    return _document(rubric, options, seed, 0.0, tool, parts)
+
+
+def document(result: Result) -> dict[str, Any]:
+    """The result as llmc-grade/1. Points are strings: integers or fractions, never floats."""
+    tool = {
+        "version": __version__,
+        "compiler": result.tools.version,
+        "sanitizers": [s for s in result.tools.sanitizers if s != "leak"],
+        "sandbox": "none",
+    }
+    parts = [
+        {
+            "part": part.part.id,
+            "score": _points(part.earned),
+            "possible": _points(part.possible),
+            "skipped": _points(part.total - part.possible),
+            "total": _points(part.total),
+            "broken": [_broken(built) for built in part.broken],
+            "items": [_item(item) for item in part.items],
+        }
+        for part in result.parts
+    ]
+    return _document(result.rubric, result.options, result.seed, result.seconds, tool, parts)
+
+
+def _document(
+    rubric: Rubric, options: Options, seed: int, seconds: float, tool: dict, parts: list
+) -> dict[str, Any]:
+    return {
+        "schema": "llmc-grade/1",
+        "assignment": rubric.assignment,
+        "mode": "public" if options.fresh is None else "fresh",
+        "seed": seed,
+        "seconds": round(seconds, 3),
+        "tool": tool,
+        "parts": parts,
+    }
+
+
+def _broken(built: Built) -> dict[str, str]:
+    assert built.error is not None
+    return {"file": f"llmc/{built.probe}.h", "where": built.error.where, "error": built.error.what}
+
+
+def _item(item: ItemResult) -> dict[str, Any]:
+    row = item.first or Row(item.item.credits[0], "ok")
+    return {
+        "id": item.item.id,
+        "title": item.item.title,
+        "points": _points(item.item.points),
+        "earned": _points(item.earned),
+        "verdict": item.verdict,
+        "seconds": round(item.seconds, 3),
+        "message": row.message,
+        "input": row.input,
+        "got": row.got,
+        "expected": row.expected,
+        "hint": row.hint,
+        "rerun": item.rerun,
+    }

@@ -1,0 +1,175 @@
+"""What is graded and for how many points: assignments/*/rubric.toml, read and validated."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+ASSIGNMENTS = ROOT / "assignments"
+
+
+class RubricError(Exception):
+    """The rubric file is wrong: the grader's fault, never a student's."""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """A part of an item: one check decides its points, on what one case of one probe reports.
+
+    `says` is what earns it; `needs` names items that must have earned something first; `data` marks
+    what only real data can show; `file_mib` is the largest file its probe writes.
+    """
+
+    check: str
+    probe: str
+    case: str
+    points: Fraction
+    says: str
+    needs: tuple[str, ...] = ()
+    data: bool = False
+    file_mib: int = 64
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of the table."""
+
+    id: str
+    title: str
+    credits: tuple[Credit, ...]
+
+    @property
+    def points(self) -> Fraction:
+        return sum((credit.points for credit in self.credits), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Part:
+    """`c` or `python`: 100 points of items, in the order of the source files."""
+
+    id: str
+    title: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Rubric:
+    assignment: str
+    title: str
+    seed: int
+    folder: Path
+    parts: tuple[Part, ...]
+
+    def items(self) -> Iterator[tuple[Part, Item]]:
+        for part in self.parts:
+            for item in part.items:
+                yield part, item
+
+
+def assignments() -> list[str]:
+    """Names of the assignments that have a rubric, in order."""
+    return sorted(path.parent.name for path in ASSIGNMENTS.glob("*/rubric.toml"))
+
+
+def load(assignment: str, folder: Path = ASSIGNMENTS) -> Rubric:
+    """Reads and validates one rubric. Raises RubricError with the place that is wrong."""
+    path = folder / assignment / "rubric.toml"
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as fault:
+        raise RubricError(f"{path.name}: {fault}") from fault
+    parts = tuple(_part(entry) for entry in _take(raw, "part", list, "rubric"))
+    rubric = Rubric(
+        assignment,
+        _take(raw, "title", str, "rubric"),
+        _take(raw, "seed", int, "rubric"),
+        path.parent,
+        parts,
+    )
+    _nothing_left(raw, "rubric")
+    _validate(rubric)
+    return rubric
+
+
+def _part(raw: dict[str, Any]) -> Part:
+    name = _take(raw, "id", str, "part")
+    title = _take(raw, "title", str, name)
+    items = tuple(_item(entry) for entry in _take(raw, "item", list, name))
+    _nothing_left(raw, name)
+    return Part(name, title, items)
+
+
+def _item(raw: dict[str, Any]) -> Item:
+    name = _take(raw, "id", str, "item")
+    probe = _take(raw, "probe", str, name, default="")
+    credits = tuple(_credit(entry, name, probe) for entry in _take(raw, "credit", list, name))
+    item = Item(name, _take(raw, "title", str, name, default=name), credits)
+    stated = Fraction(str(_take(raw, "points", (int, str), name)))
+    _nothing_left(raw, name)
+    if item.points != stated:
+        raise RubricError(f"{name}: {stated} points, but its credits sum to {item.points}")
+    return item
+
+
+def _credit(raw: dict[str, Any], item: str, probe: str) -> Credit:
+    check = _take(raw, "check", str, item)
+    credit = Credit(
+        check,
+        _take(raw, "probe", str, check, default=probe),
+        _take(raw, "case", str, check, default=check),
+        Fraction(str(_take(raw, "points", (int, str), check))),
+        _take(raw, "says", str, check),
+        tuple(_take(raw, "needs", list, check, default=[])),
+        _take(raw, "data", bool, check, default=False),
+        _take(raw, "file_mib", int, check, default=64),
+    )
+    _nothing_left(raw, check)
+    if credit.points <= 0:
+        raise RubricError(f"{check}: {credit.points} points")
+    if not credit.probe:
+        raise RubricError(f"{check}: neither it nor its item names a probe")
+    return credit
+
+
+_REQUIRED = object()
+
+
+def _take(
+    raw: dict[str, Any],
+    key: str,
+    kind: type | tuple[type, ...],
+    where: str,
+    default: Any = _REQUIRED,
+) -> Any:
+    if key not in raw and default is _REQUIRED:
+        raise RubricError(f"{where}: `{key}` is missing")
+    value = raw.pop(key, default)
+    if not isinstance(value, kind):
+        raise RubricError(f"{where}: `{key}` has the wrong type")
+    return value
+
+
+def _nothing_left(raw: dict[str, Any], where: str) -> None:
+    if raw:
+        raise RubricError(f"{where}: unknown `{next(iter(raw))}`")
+
+
+def _validate(rubric: Rubric) -> None:
+    for part in rubric.parts:
+        total = sum((item.points for item in part.items), Fraction(0))
+        if total != 100:
+            raise RubricError(f"part {part.id}: the points sum to {total}, not 100")
+        seen: list[str] = []
+        for item in part.items:
+            for credit in item.credits:
+                for needed in credit.needs:
+                    if needed not in seen:
+                        raise RubricError(f"{item.id}: needs {needed}, which is no item above it")
+            if item.id in seen:
+                raise RubricError(f"two items are called {item.id}")
+            seen.append(item.id)

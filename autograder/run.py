@@ -1,0 +1,390 @@
+"""Grades one student's tree: builds, observes, checks, and adds up."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from autograder import build, observe, sandbox
+from autograder.build import Built, Source, Toolchain
+from autograder.compare import Cannot, Mismatch, Seen, Waiting
+from autograder.observe import Array, Case, Observed
+from autograder.rubric import ROOT, Credit, Item, Part, Rubric
+
+REFERENCE = ROOT / "reference"
+HARNESS = Source("test_dataloader", ROOT / "dev" / "test" / "test_dataloader.c", runtime=False)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to grade and how. `student` holds llmc/; `fresh` is a seed for new inputs, or None."""
+
+    student: Path
+    build: Path = ROOT / "build"
+    data: Path | None = None
+    names: tuple[str, ...] = ()
+    fresh: int | None = None
+    parallel: int = os.cpu_count() or 1
+    cached: bool = False
+    rerun: str = ""  # the options that repeat this run, for messages
+
+
+@dataclass(frozen=True)
+class Row:
+    """A credit with its verdict: ok, FAIL, todo, skip or error."""
+
+    credit: Credit
+    verdict: str
+    message: str = ""
+    input: str = ""
+    got: str = ""
+    expected: str = ""
+    hint: str = ""
+
+    @property
+    def earned(self) -> Fraction:
+        return self.credit.points if self.verdict == "ok" else Fraction(0)
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """An item with its rows. `possible` leaves out what this machine cannot tell."""
+
+    item: Item
+    rows: tuple[Row, ...]
+    seconds: float
+    rerun: str
+
+    @property
+    def earned(self) -> Fraction:
+        return sum((row.earned for row in self.rows), Fraction(0))
+
+    @property
+    def possible(self) -> Fraction:
+        counted = (row for row in self.rows if row.verdict not in ("skip", "error"))
+        return sum((row.credit.points for row in counted), Fraction(0))
+
+    @property
+    def verdict(self) -> str:
+        verdicts = {row.verdict for row in self.rows}
+        if "error" in verdicts:
+            return "error"
+        if verdicts == {"skip"}:
+            return "skip"
+        if self.earned == self.possible:
+            return "ok"
+        if self.earned > 0:
+            return "part"
+        return "todo" if verdicts <= {"todo", "skip"} else "FAIL"
+
+    @property
+    def first(self) -> Row | None:
+        """The row to look at: the first that is not ok, lost points before skipped ones."""
+        for verdicts in (("error",), ("FAIL", "todo"), ("skip",)):
+            for row in self.rows:
+                if row.verdict in verdicts:
+                    return row
+        return None
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """One table: its items, the compile errors above them, and remarks that earn nothing."""
+
+    part: Part
+    items: tuple[ItemResult, ...]
+    broken: tuple[Built, ...] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict)  # item id → text
+
+    @property
+    def earned(self) -> Fraction:
+        return sum((item.earned for item in self.items), Fraction(0))
+
+    @property
+    def possible(self) -> Fraction:
+        return sum((item.possible for item in self.items), Fraction(0))
+
+    @property
+    def total(self) -> Fraction:
+        return sum((item.item.points for item in self.items), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Result:
+    rubric: Rubric
+    options: Options
+    tools: Toolchain
+    parts: tuple[PartResult, ...]
+    seconds: float
+    restarted: int  # programs that ASan could only start without address randomisation
+
+    @property
+    def seed(self) -> int:
+        return self.rubric.seed if self.options.fresh is None else self.options.fresh
+
+
+class UnknownName(Exception):
+    """No item and no part is called so, nor starts so."""
+
+
+Progress = Callable[[str, int, int], None]  # (what, done, of)
+
+
+def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None) -> Result:
+    """Grades what `options.names` selects (item ids, their beginnings, or parts; none: all).
+
+    Raises build.NoCompiler and UnknownName.
+    """
+    started = time.monotonic()
+    selected = select(rubric, options.names)
+    tools = build.toolchain(options.build)
+    parts = []
+    restarted = 0
+    for part, items in selected:
+        graded, again = _grade_part(rubric, part, items, tools, options, progress)
+        parts.append(graded)
+        restarted += again
+    return Result(rubric, options, tools, tuple(parts), time.monotonic() - started, restarted)
+
+
+def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]]:
+    """The parts and their items that the names mean."""
+    for name in names:
+        known = [part.id for part in rubric.parts] + [item.id for _, item in rubric.items()]
+        if not any(word == name or word.startswith(name) for word in known):
+            raise UnknownName(name)
+    chosen = []
+    for part in rubric.parts:
+        items = [item for item in part.items if _means(names, part, item)]
+        if items:
+            chosen.append((part, items))
+    return chosen
+
+
+def _means(names: Sequence[str], part: Part, item: Item) -> bool:
+    """An item's whole name means it alone, though another begins with it."""
+    exact = {other.id for other in part.items}
+    return not names or any(
+        name == part.id or item.id == name or (name not in exact and item.id.startswith(name))
+        for name in names
+    )
+
+
+def _grade_part(
+    rubric: Rubric,
+    part: Part,
+    items: Sequence[Item],
+    tools: Toolchain,
+    options: Options,
+    progress: Progress,
+) -> tuple[PartResult, int]:
+    needed = _with_needs(part, items)
+    credits = [credit for item in needed for credit in item.credits]
+    built = _build(rubric, credits, options.student, tools, options, progress)
+    observed = _observe(rubric, credits, built, options, progress)
+    wanted = _wanted(rubric, credits, built, tools, options)
+    checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
+    results: dict[str, ItemResult] = {}
+    for item in needed:
+        rows = []
+        spent = 0.0
+        for credit in item.credits:
+            key = (credit.probe, credit.case)
+            check = getattr(checks[credit.probe], credit.check)
+            row = _judge(
+                credit, check, observed.get(key), wanted.get(key), built, options.data, results
+            )
+            rows.append(row)
+        if all(row.verdict == "todo" or row.credit.data for row in rows):
+            rows = [replace(row, verdict="todo", message=rows[0].message) for row in rows]
+        for key in dict.fromkeys((credit.probe, credit.case) for credit in item.credits):
+            spent += observed[key].seconds if key in observed else 0.0
+        rerun = f"./grade {rubric.assignment} {item.id}{options.rerun}"
+        results[item.id] = ItemResult(item, tuple(rows), spent, rerun)
+    broken = tuple(b for name, b in built.items() if b.binary is None and name != HARNESS.name)
+    remarks = _remarks(items, built.get(HARNESS.name), options)
+    shown = tuple(results[item.id] for item in items)
+    restarted = sum(seen.restarted for seen in observed.values())
+    return PartResult(part, shown, broken, remarks), restarted
+
+
+def _with_needs(part: Part, items: Sequence[Item]) -> list[Item]:
+    """The items and those their credits need, in the rubric's order."""
+    wanted = {item.id for item in items}
+    for item in items:
+        wanted |= {name for credit in item.credits for name in credit.needs}
+    return [item for item in part.items if item.id in wanted]
+
+
+# ---------------------------------------------------------------- build and observe
+
+
+def _build(
+    rubric: Rubric,
+    credits: Sequence[Credit],
+    student: Path,
+    tools: Toolchain,
+    options: Options,
+    progress: Progress,
+) -> dict[str, Built]:
+    names = sorted({credit.probe for credit in credits}, key=lambda name: (name != "dataloader", name))
+    sources = [Source(name, rubric.folder / "probes" / f"{name}.c") for name in names]
+    if "dataloader" in names and not options.cached:
+        sources.append(HARNESS)
+    count = [0]
+
+    def done() -> None:
+        count[0] += 1
+        progress("building", count[0], len(sources))
+
+    progress("building", 0, len(sources))
+    return build.programs(sources, student, tools, options.build, options.parallel, done)
+
+
+def _cases(
+    rubric: Rubric, credits: Sequence[Credit], built: Mapping[str, Built], options: Options
+) -> dict[tuple[str, str], Case]:
+    """What there is to run: one process for each case, whatever the number of credits on it."""
+    cases = {}
+    for credit in credits:
+        binary = built[credit.probe].binary
+        if binary is None or (credit.data and options.data is None):
+            continue
+        limits = sandbox.Limits(memory_mib=observe.MEMORY_MIB + 512, file_mib=credit.file_mib)
+        seed = rubric.seed if options.fresh is None else options.fresh
+        data = options.data if credit.data else None
+        cases[credit.probe, credit.case] = Case(binary, credit.case, limits, seed, data)
+    return cases
+
+
+def _observe(
+    rubric: Rubric,
+    credits: Sequence[Credit],
+    built: Mapping[str, Built],
+    options: Options,
+    progress: Progress = lambda *_: None,
+    cached: bool = False,
+) -> dict[tuple[str, str], Observed]:
+    cases = _cases(rubric, credits, built, options)
+    count = [0]
+
+    def done() -> None:
+        count[0] += 1
+        progress("running", count[0], len(cases))
+
+    progress("running", 0, len(cases))
+    cached = cached or options.cached
+    seen = observe.run(list(cases.values()), options.build, options.parallel, cached, done)
+    return dict(zip(cases, seen, strict=True))
+
+
+# ---------------------------------------------------------------- what is wanted
+
+
+def _wanted(
+    rubric: Rubric,
+    credits: Sequence[Credit],
+    built: Mapping[str, Built],
+    tools: Toolchain,
+    options: Options,
+) -> dict[tuple[str, str], Mapping[str, Array]]:
+    """Golden values; for fresh inputs what the reference reports on them."""
+    probes = {credit.probe for credit in credits}
+    if options.fresh is None:
+        return {key: values for probe in probes for key, values in golden(rubric, probe).items()}
+    ours = build.programs(
+        [Source(name, rubric.folder / "probes" / f"{name}.c") for name in sorted(probes)],
+        REFERENCE,
+        tools,
+        options.build,
+        options.parallel,
+    )
+    seen = _observe(rubric, credits, ours, options, cached=True)
+    return {key: observed.values for key, observed in seen.items()}
+
+
+def golden(rubric: Rubric, probe: str) -> dict[tuple[str, str], Mapping[str, Array]]:
+    """(probe, case) → wanted observations, from golden/PROBE.json."""
+    raw = json.loads((rubric.folder / "golden" / f"{probe}.json").read_text(encoding="utf-8"))
+    types = {kind.decode(): dtype for kind, dtype in observe.TYPES.items()}
+    return {
+        (probe, case): {
+            name: np.array(values, types[kind]) for name, (kind, values) in entry["values"].items()
+        }
+        for case, entry in raw["cases"].items()
+    }
+
+
+# ---------------------------------------------------------------- judge
+
+
+def _checks(rubric: Rubric, probe: str) -> ModuleType:
+    path = rubric.folder / "checks" / f"{probe}.py"
+    spec = importlib.util.spec_from_file_location(f"{rubric.assignment}_{probe}_checks", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _judge(
+    credit: Credit,
+    check: Callable[[Seen], None],
+    observed: Observed | None,
+    wanted: Mapping[str, Array] | None,
+    built: Mapping[str, Built],
+    data: Path | None,
+    above: Mapping[str, ItemResult],
+) -> Row:
+    """One credit's verdict. Whatever goes wrong in here but the student's code is an `error`."""
+    made = built[credit.probe]
+    if credit.data and data is None:
+        return Row(credit, "skip", "run `make data`")
+    if made.error is not None:
+        return Row(credit, "FAIL", f"does not compile: {made.error.where}", got=made.error.what)
+    waits = [name for name in credit.needs if above[name].earned == 0]
+    waits = [name for name in waits if above[name].verdict in ("todo", "FAIL")]
+    if waits:
+        todo = any(above[name].verdict == "todo" for name in waits)
+        return Row(credit, "todo" if todo else "FAIL", f"waits for {waits[0]}")
+    if observed is None:
+        return Row(credit, "error", f"the case {credit.case} was not run")
+    try:
+        check(Seen(observed, wanted or {}, made, data))
+    except Waiting as waiting:
+        return Row(credit, "todo", f"needs {waiting}" if str(waiting) else "not written yet")
+    except Cannot as cannot:
+        return Row(credit, "skip", str(cannot))
+    except Mismatch as m:
+        return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, m.hint)
+    except Exception:  # noqa: BLE001  a fault of a check, never the student's
+        last = traceback.format_exc().strip().splitlines()[-1]
+        return Row(credit, "error", f"the grader failed: {last}")
+    return Row(credit, "ok")
+
+
+def _remarks(items: Sequence[Item], harness: Built | None, options: Options) -> dict[str, str]:
+    """What dev/test/test_dataloader says, beside the loader's last row; it earns nothing."""
+    loader = [item.id for item in items if any(c.probe == "dataloader" for c in item.credits)]
+    loader = [name for name in loader if name != "clean"]
+    if not loader or harness is None or harness.binary is None:
+        return {}
+    with build.scratch_folder(options.build) as folder:
+        env = observe.environment(folder)
+        job = sandbox.Job((str(harness.binary),), folder, env, sandbox.Limits(cpu_seconds=60))
+        outcome = sandbox.run_all([job], 1)[0]
+    said = outcome.stdout.decode("utf-8", "replace").splitlines()
+    verdicts = [line.split()[0] for line in said if line.split()]
+    fine, all_lines = verdicts.count("ok"), sum(v in ("ok", "FAIL", "todo") for v in verdicts)
+    text = f"dev/test/test_dataloader: {fine} of {all_lines} subtests ok (not scored)"
+    return {loader[-1]: text}

@@ -1,0 +1,347 @@
+"""The only place that starts processes: several at a time, each with limits, none left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one process tree may use. The wall limit is generous: a busy machine is no fault."""
+
+    cpu_seconds: int = 10
+    wall_seconds: float = 60.0
+    memory_mib: int = 1024
+    output_mib: int = 16  # stdout and stderr together; observations have as much again
+    file_mib: int = 64  # the largest file it may write
+    processes: int = 256
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command to run in `folder` with exactly `env`; `observe` gives it a descriptor, OBS_FD."""
+
+    argv: tuple[str, ...]
+    folder: Path
+    env: dict[str, str] = field(default_factory=dict)
+    limits: Limits = Limits()
+    observe: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: `status` as subprocess has it (negative: a signal), and what it wrote.
+
+    `stopped` names the limit that ended it: time, memory, output or processes; else it is empty.
+    """
+
+    status: int
+    stopped: str
+    stdout: bytes
+    stderr: bytes
+    observations: bytes
+    seconds: float
+    restarted: bool = False  # a second try; set by whoever made it
+
+
+KEPT = 256 * 1024  # bytes of stdout and of stderr that are kept for messages
+TICK = 0.02  # seconds between two looks at the clock and at memory
+
+
+def run_all(
+    jobs: Iterable[Job], parallel: int, done: Callable[[int, Outcome], None] | None = None
+) -> list[Outcome]:
+    """Runs the jobs, `parallel` at a time, and returns their outcomes in order.
+
+    While it works, any orphan that falls to this process is killed, so no other thread of the
+    caller may start processes meanwhile.
+    """
+    waiting = list(enumerate(jobs))[::-1]
+    outcomes: dict[int, Outcome] = {}
+    total = len(waiting)
+    with _Watch() as watch:
+        while len(outcomes) < total:
+            while waiting and len(watch.running) < parallel:
+                index, job = waiting.pop()
+                watch.start(index, job)
+            for index, outcome in watch.turn():
+                outcomes[index] = outcome
+                if done is not None:
+                    done(index, outcome)
+    return [outcomes[i] for i in range(total)]
+
+
+class _Running:
+    """A started job: its process, its pipes and what came out of them so far."""
+
+    def __init__(self, index: int, job: Job):
+        self.index, self.job = index, job
+        self.started = time.monotonic()
+        self.stopped = ""
+        self.written = {"stdout": 0, "stderr": 0, "observations": 0}
+        self.kept: dict[str, bytearray] = {name: bytearray() for name in self.written}
+        self.pipes: dict[int, str] = {}
+        env = dict(job.env)
+        passed: tuple[int, ...] = ()
+        if job.observe:
+            mine, theirs = os.pipe()
+            self.pipes[mine] = "observations"
+            env["OBS_FD"] = str(theirs)
+            passed = (theirs,)
+        try:
+            self.process = subprocess.Popen(
+                job.argv,
+                cwd=job.folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=passed,
+                start_new_session=True,
+                preexec_fn=lambda: _confine(job.limits),
+            )
+        finally:
+            for fd in passed:
+                os.close(fd)
+        assert self.process.stdout is not None and self.process.stderr is not None
+        self.pipes[self.process.stdout.fileno()] = "stdout"
+        self.pipes[self.process.stderr.fileno()] = "stderr"
+        for fd in self.pipes:
+            os.set_blocking(fd, False)
+
+    def read(self, fd: int) -> bool:
+        """Takes what is in a pipe; False at its end. Bytes past the cap are counted, not kept."""
+        name = self.pipes[fd]
+        try:
+            block = os.read(fd, MIB)
+        except BlockingIOError:
+            return True
+        self.written[name] += len(block)
+        room = self.job.limits.output_mib * MIB if name == "observations" else KEPT
+        self.kept[name] += block[: max(0, room - len(self.kept[name]))]
+        return bool(block)
+
+    def over_limit(self) -> str:
+        limits, pid = self.job.limits, self.process.pid
+        if time.monotonic() - self.started > limits.wall_seconds:
+            return "time"
+        spoken = self.written["stdout"] + self.written["stderr"]
+        if max(spoken, self.written["observations"]) > limits.output_mib * MIB:
+            return "output"
+        tree = list(_tree(pid))
+        if len(tree) > limits.processes:
+            return "processes"
+        if sum(map(_resident, tree)) > limits.memory_mib * MIB:
+            return "memory"
+        return ""
+
+    def kill(self) -> None:
+        tree = list(_tree(self.process.pid))
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        for pid in tree:
+            _kill(pid)
+
+    def outcome(self, status: int) -> Outcome:
+        stopped = self.stopped
+        if not stopped and status == -signal.SIGXCPU:
+            stopped = "time"
+        return Outcome(
+            status,
+            stopped,
+            bytes(self.kept["stdout"]),
+            bytes(self.kept["stderr"]),
+            bytes(self.kept["observations"]),
+            time.monotonic() - self.started,
+        )
+
+
+class _Watch:
+    """The running jobs and the one selector on all their pipes."""
+
+    def __init__(self) -> None:
+        self.running: list[_Running] = []
+        self.selector = selectors.DefaultSelector()
+        self.looked = 0.0
+
+    def __enter__(self) -> _Watch:
+        self.subreaper = _set_subreaper(True)
+        self.others = set(_children(os.getpid()))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for run in list(self.running):
+            run.kill()
+            run.process.wait()
+            self._close(run)
+        self._reap_orphans()
+        self.selector.close()
+        _set_subreaper(False)
+
+    def start(self, index: int, job: Job) -> None:
+        run = _Running(index, job)
+        self.running.append(run)
+        for fd in run.pipes:
+            self.selector.register(fd, selectors.EVENT_READ, run)
+
+    def turn(self) -> Iterator[tuple[int, Outcome]]:
+        """Waits a tick or for output; yields the jobs that ended."""
+        for key, _ in self.selector.select(TICK):
+            if not key.data.read(key.fd):
+                self.selector.unregister(key.fd)
+        look = time.monotonic() - self.looked > TICK
+        self.looked = time.monotonic() if look else self.looked
+        for run in list(self.running):
+            if look:
+                run.stopped = run.stopped or run.over_limit()
+            if run.stopped:
+                run.kill()
+            status = run.process.poll()
+            if status is None and not self._open(run) and not run.stopped:
+                status = self._wait_briefly(run)
+            if status is not None:
+                yield run.index, self._finish(run, status)
+
+    def _open(self, run: _Running) -> bool:
+        return any(fd in self.selector.get_map() for fd in run.pipes)
+
+    @staticmethod
+    def _wait_briefly(run: _Running) -> int | None:
+        """All pipes are closed: it is as good as over, so no tick need pass."""
+        try:
+            return run.process.wait(TICK)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _finish(self, run: _Running, status: int) -> Outcome:
+        run.kill()  # what is left of its group
+        self.running.remove(run)
+        self._reap_orphans()
+        for fd in list(run.pipes):
+            while fd in self.selector.get_map() and self.selector.select(0):
+                before = run.written[run.pipes[fd]]
+                if not run.read(fd):
+                    self.selector.unregister(fd)
+                elif run.written[run.pipes[fd]] == before:
+                    break
+        self._close(run)
+        return run.outcome(status)
+
+    def _close(self, run: _Running) -> None:
+        for fd, name in run.pipes.items():
+            if fd in self.selector.get_map():
+                self.selector.unregister(fd)
+            if name == "observations":
+                os.close(fd)
+        for stream in (run.process.stdout, run.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _reap_orphans(self) -> None:
+        """Kills whatever a job left behind; as a subreaper we inherit it, wherever it hid."""
+        if not self.subreaper:
+            return
+        for _ in range(1000):
+            ours = {run.process.pid for run in self.running} | self.others
+            orphans = [pid for pid in _children(os.getpid()) if pid not in ours]
+            if not orphans:
+                return
+            for pid in orphans:
+                for descendant in [*_tree(pid)]:
+                    _kill(descendant)
+            for pid in orphans:
+                try:
+                    os.waitpid(pid, 0)
+                except ChildProcessError:
+                    pass
+
+
+def _confine(limits: Limits) -> None:
+    """In the child, before it becomes the job. RLIMIT_AS is not usable: ASan reserves terabytes."""
+    _lower(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1)
+    _lower(resource.RLIMIT_FSIZE, limits.file_mib * MIB, limits.file_mib * MIB)
+    _lower(resource.RLIMIT_CORE, 0, 0)
+    if sys.platform == "linux":
+        _libc().prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: die with the grader
+
+
+def _lower(what: int, soft: int, hard: int) -> None:
+    """Sets a limit, or leaves a lower one that is in force already."""
+    ceiling = resource.getrlimit(what)[1]
+    if ceiling != resource.RLIM_INFINITY:
+        soft, hard = min(soft, ceiling), min(hard, ceiling)
+    resource.setrlimit(what, (soft, hard))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _set_subreaper(on: bool) -> bool:
+    """PR_SET_CHILD_SUBREAPER; False where there is no such thing."""
+    return sys.platform == "linux" and _libc().prctl(36, int(on), 0, 0, 0) == 0
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _children(pid: int) -> list[int]:
+    """Child processes, from /proc where there is one, else from ps."""
+    if Path("/proc/self/stat").exists():
+        try:
+            return [
+                int(child)
+                for task in Path(f"/proc/{pid}/task").iterdir()
+                for child in (task / "children").read_text().split()
+            ]
+        except OSError:
+            return []
+    return [child for child, (parent, _) in _ps().items() if parent == pid]
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """A process and all its descendants."""
+    yield pid
+    for child in _children(pid):
+        yield from _tree(child)
+
+
+def _resident(pid: int) -> int:
+    """Bytes of memory in use by one process; 0 if it is gone."""
+    if Path("/proc/self/stat").exists():
+        try:
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            return 0
+        return pages * resource.getpagesize()
+    return _ps().get(pid, (0, 0))[1]
+
+
+def _ps() -> dict[int, tuple[int, int]]:
+    """pid → (parent, resident bytes), for systems without /proc."""
+    if shutil.which("ps") is None:
+        return {}
+    listing = subprocess.run(
+        ["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, text=True, check=False
+    )
+    rows = (line.split() for line in listing.stdout.splitlines())
+    return {int(pid): (int(parent), int(kib) * 1024) for pid, parent, kib in rows}

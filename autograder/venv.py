@@ -1,0 +1,79 @@
+"""Makes .venv with the packages that pyproject.toml pins. Standard library only: it runs before them.
+
+`python3 autograder/venv.py EXTRA ...` does the same with extras, for the Makefile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class NoVenv(Exception):
+    """There is no way to make .venv here; the message says the one line that helps."""
+
+
+def ensure(root: str | Path, extras: Sequence[str] = ()) -> str:
+    """The path of .venv's Python, after making .venv or installing what it lacks.
+
+    Quick when nothing is to be done. Raises NoVenv.
+    """
+    root = Path(root)
+    pins = (root / "pyproject.toml").read_bytes()
+    python = root / ".venv" / "bin" / "python"
+    stamps = [root / ".venv" / f"llmc-{name}-{_key(pins)}" for name in ("base", *extras)]
+    if all(stamp.exists() for stamp in stamps) and python.exists():
+        return str(python)
+    wanted = packages(pins, extras)
+    print(f"first use: making .venv with {', '.join(wanted)}", file=sys.stderr, flush=True)
+    uv = shutil.which("uv")
+    if not python.exists():
+        _make(root / ".venv", uv)
+    tool = [uv, "pip", "install", "--python", str(python)] if uv else _pip(python)
+    if subprocess.run([*tool, *wanted], check=False, stdout=sys.stderr).returncode != 0:
+        raise NoVenv("the packages could not be installed (is there a network?); try again")
+    for stamp in stamps:
+        stamp.touch()
+    return str(python)
+
+
+def packages(pyproject: bytes, extras: Sequence[str]) -> list[str]:
+    """The pinned requirements of the project and of the extras."""
+    project = tomllib.loads(pyproject.decode())["project"]
+    optional = project["optional-dependencies"]
+    return project["dependencies"] + [name for extra in extras for name in optional[extra]]
+
+
+def _key(pins: bytes) -> str:
+    return hashlib.sha256(pins).hexdigest()[:12]
+
+
+def _make(folder: Path, uv: str | None) -> None:
+    if uv:
+        command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)]
+    elif importlib.util.find_spec("ensurepip") is not None:
+        command = [sys.executable, "-m", "venv", "--clear", str(folder)]
+    else:
+        raise NoVenv(
+            "this Python cannot make a virtual environment: run `sudo apt install python3-venv`"
+            " (Debian, Ubuntu), or install uv"
+        )
+    if subprocess.run(command, check=False).returncode != 0:
+        raise NoVenv(f"{' '.join(command)} failed; see above")
+
+
+def _pip(python: Path) -> list[str]:
+    return [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
+
+
+if __name__ == "__main__":
+    try:
+        ensure(Path(__file__).resolve().parent.parent, sys.argv[1:])
+    except NoVenv as fault:
+        sys.exit(f"venv: {fault}")

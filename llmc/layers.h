@@ -1,0 +1,121 @@
+// layers.h: the layers of GPT-2 on float arrays, each forward and backward, with plain loops and no
+// memory of their own.
+//
+// Shapes: B sequences in a batch, T positions, C channels, NH heads, OC output channels, V tokens,
+// Vp >= V the vocabulary padded for the hardware. Arrays are row-major and do not overlap.
+//
+// A forward writes its outputs. A backward adds to every gradient that it produces (names with d),
+// because a tensor may be used more than once: whoever starts a pass sets them to 0.
+#ifndef LLMC_LAYERS_H
+#define LLMC_LAYERS_H
+
+#include <math.h>
+#include <stddef.h>
+
+#include "todo.h"
+
+// out (B,T,C) = wte[inp[b,t]] + wpe[t].
+// inp (B,T) tokens, wte (V,C), wpe (at least T, C).
+static inline void encoder_forward(float *out, const int *inp, const float *wte, const float *wpe,
+                                   int B, int T, int C) {
+    TODO("A1: encoder_forward");
+}
+
+// dwte (V,C), dwpe (at least T, C) += from dout (B,T,C); inp (B,T) tokens.
+static inline void encoder_backward(float *dwte, float *dwpe, const float *dout, const int *inp,
+                                    int B, int T, int C) {
+    TODO("A2: encoder_backward");
+}
+
+// out (B,T,C) = (inp - mean) * rstd * weight + bias, each position by itself.
+// mean (B,T) over the channels; rstd (B,T) = 1 / sqrt(variance + 1e-5), the variance divided by C.
+// inp (B,T,C), weight (C), bias (C).
+static inline void layernorm_forward(float *out, float *mean, float *rstd, const float *inp,
+                                     const float *weight, const float *bias, int B, int T, int C) {
+    TODO("A1: layernorm_forward");
+}
+
+// dinp (B,T,C), dweight (C), dbias (C) += from dout (B,T,C).
+// inp (B,T,C), weight (C); mean, rstd (B,T) as the forward left them.
+static inline void layernorm_backward(float *dinp, float *dweight, float *dbias, const float *dout,
+                                      const float *inp, const float *weight, const float *mean,
+                                      const float *rstd, int B, int T, int C) {
+    TODO("A2: layernorm_backward");
+}
+
+// out (B,T,OC) = inp (B,T,C) times weight (OC,C) transposed, + bias (OC); bias may be NULL.
+static inline void matmul_forward(float *out, const float *inp, const float *weight,
+                                  const float *bias, int B, int T, int C, int OC) {
+    TODO("A1: matmul_forward");
+}
+
+// dinp (B,T,C), dweight (OC,C), dbias (OC) += from dout (B,T,OC); dbias may be NULL.
+// inp (B,T,C), weight (OC,C).
+static inline void matmul_backward(float *dinp, float *dweight, float *dbias, const float *dout,
+                                   const float *inp, const float *weight, int B, int T, int C,
+                                   int OC) {
+    TODO("A2: matmul_backward");
+}
+
+// Causal self-attention: a position looks at itself and at those before it.
+// out (B,T,C) = att times the values, the heads side by side.
+// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is not written.
+// att (B,NH,T,T) = softmax of preatt over t2 <= t; 0 for t2 > t.
+// inp (B,T,3C): queries, keys, values, C each; head h holds C / NH neighbouring channels of each.
+static inline void attention_forward(float *out, float *preatt, float *att, const float *inp, int B,
+                                     int T, int C, int NH) {
+    TODO("A1: attention_forward");
+}
+
+// dinp (B,T,3C), dpreatt (B,NH,T,T), datt (B,NH,T,T) += from dout (B,T,C).
+// inp (B,T,3C); att (B,NH,T,T) as the forward left it.
+static inline void attention_backward(float *dinp, float *dpreatt, float *datt, const float *dout,
+                                      const float *inp, const float *att, int B, int T, int C,
+                                      int NH) {
+    TODO("A2: attention_backward");
+}
+
+// out (N) = inp1 (N) + inp2 (N).
+static inline void residual_forward(float *out, const float *inp1, const float *inp2, size_t N) {
+    TODO("A1: residual_forward");
+}
+
+// dinp1 (N), dinp2 (N) += from dout (N).
+static inline void residual_backward(float *dinp1, float *dinp2, const float *dout, size_t N) {
+    TODO("A2: residual_backward");
+}
+
+// out (N) = gelu(inp (N)), the tanh form:
+// gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
+static inline void gelu_forward(float *out, const float *inp, size_t N) {
+    TODO("A1: gelu_forward");
+}
+
+// dinp (N) += from dout (N); inp (N) what the forward was given.
+static inline void gelu_backward(float *dinp, const float *inp, const float *dout, size_t N) {
+    TODO("A2: gelu_backward");
+}
+
+// probs (B,T,Vp) = softmax of the first V logits of each position; 0 for the padding.
+// logits (B,T,Vp), of any size: exp must not overflow.
+static inline void softmax_forward(float *probs, const float *logits, int B, int T, int V, int Vp) {
+    TODO("A1: softmax_forward");
+}
+
+// losses (B,T) = -log(probs[b,t,targets[b,t]]), in nats.
+// probs (B,T,Vp), targets (B,T) tokens.
+static inline void crossentropy_forward(float *losses, const float *probs, const int *targets,
+                                        int B, int T, int Vp) {
+    TODO("A1: crossentropy_forward");
+}
+
+// dlogits (B,T,Vp) += from dlosses (B,T), through the loss and the softmax at once; nothing is
+// added to the padding.
+// probs (B,T,Vp) as softmax_forward left them, targets (B,T) tokens.
+static inline void crossentropy_softmax_backward(float *dlogits, const float *dlosses,
+                                                 const float *probs, const int *targets, int B,
+                                                 int T, int V, int Vp) {
+    TODO("A2: crossentropy_softmax_backward");
+}
+
+#endif

@@ -1,0 +1,1 @@
+"""Expected observations from formulas that are not the reference: staff only."""

@@ -1,0 +1,1 @@
+"""Tools of the instructor; nothing that students receive uses them."""

@@ -1,0 +1,72 @@
+"""Trees to grade: the reference with some of its files replaced; and what a tree lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from autograder import rubric
+from autograder.build import write_whole
+from autograder.rubric import ROOT
+from autograder.run import REFERENCE, Options, Result, grade
+
+BUILD = ROOT / "build"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A name, and the files of llmc/ that are not the reference's. `fresh` seeds new inputs."""
+
+    name: str
+    files: Mapping[str, bytes]
+    fresh: int | None = None
+
+
+def lay(tree: Tree) -> Path:
+    """Writes the tree and returns the folder that holds its llmc/."""
+    folder = BUILD / "trees" / tree.name
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "llmc").mkdir(parents=True)
+    for path in (REFERENCE / "llmc").iterdir():
+        write_whole(folder / "llmc" / path.name, tree.files.get(path.name, path.read_bytes()))
+    return folder
+
+
+def grade_tree(assignment: str, tree: Tree) -> Result:
+    """Grades one tree with what earlier runs of the same programs reported."""
+    data = ROOT / ".data"
+    options = Options(
+        student=lay(tree),
+        build=BUILD,
+        data=data if (data / "gpt2_tokenizer.bin").exists() else None,
+        fresh=tree.fresh,
+        parallel=1,
+        cached=True,
+    )
+    return grade(rubric.load(assignment), options)
+
+
+def lost(result: Result) -> list[str]:
+    """Items of which points are missing, in the rubric's order."""
+    return [
+        item.item.id
+        for part in result.parts
+        for item in part.items
+        if item.earned < item.possible or item.verdict == "error"
+    ]
+
+
+def grade_all(assignment: str, trees: Sequence[Tree]) -> Iterator[Result]:
+    """Grades trees in parallel and yields their results in order."""
+    grade_tree(assignment, Tree("reference", {}))  # what most of them share is then known
+    with multiprocessing.Pool(initializer=_ignore_interrupt) as pool:
+        yield from pool.imap(partial(grade_tree, assignment), trees)
+
+
+def _ignore_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
