@@ -14,7 +14,9 @@ data: ## text -> .data/: shards and vocabulary (TEXT=file for your own)
 	@$(PYTHON) dev/data/prepare.py $(if $(TEXT),--text "$(TEXT)")
 
 .PHONY: test_dataloader test_gpt2
-test_dataloader test_gpt2: ## build a harness of dev/test
+test_dataloader: ## build dev/test/test_dataloader
+	@$(MAKE) -C dev/test $@
+test_gpt2: ## build dev/test/test_gpt2
 	@$(MAKE) -C dev/test $@
 
 .PHONY: dev

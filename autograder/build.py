@@ -1,4 +1,4 @@
-"""Builds probes against a student's headers, and keeps what it built by the content it was made of."""
+"""Builds probes against a student's headers; keeps what it built by the content it was made of."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Built:
-    """A probe with a student's header: a program, or None and at least one error among the notes."""
+    """A probe with a student's header: a program, or None and at least one error in the notes."""
 
     probe: str
     binary: Path | None
@@ -86,7 +86,7 @@ class Built:
 
 
 def toolchain(build: Path) -> Toolchain:
-    """Finds the compiler ($CC, else cc, gcc, clang) and tries its flags once; later reads the answer.
+    """Finds the compiler ($CC, else cc, gcc, clang) and tries its flags, once for each compiler.
 
     Raises NoCompiler.
     """
@@ -102,9 +102,9 @@ def toolchain(build: Path) -> Toolchain:
         return Toolchain(
             raw["compiler"], raw["version"], tuple(raw["flags"]), tuple(raw["sanitizers"])
         )
-    found = _try_compiler(path, build)
-    write_whole(kept, json.dumps(asdict(found)).encode())
-    return found
+    tried = _try_compiler(path, build)
+    write_whole(kept, json.dumps(asdict(tried)).encode())
+    return tried
 
 
 def _try_compiler(path: str, build: Path) -> Toolchain:
@@ -148,7 +148,9 @@ def _name(says: str) -> str:
     return f"{family} {version[0]}" if version else family
 
 
-def _run(command: Sequence[str], folder: Path, env: dict[str, str] | None = None) -> sandbox.Outcome:
+def _run(
+    command: Sequence[str], folder: Path, env: dict[str, str] | None = None
+) -> sandbox.Outcome:
     job = sandbox.Job(tuple(command), folder, _environment(folder) | (env or {}), LIMITS)
     return sandbox.run_all([job], 1)[0]
 

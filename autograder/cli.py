@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from autograder import report, rubric
 from autograder.build import NoCompiler
 from autograder.rubric import ROOT, RubricError
-from autograder.run import REFERENCE, Options, Result, UnknownName, grade, select
+from autograder.run import REFERENCE, Options, Result, UnknownName, grade, real_data, select
 
 EARNED, MISSING, USAGE, FAULT = 0, 1, 2, 3
 
@@ -80,7 +82,9 @@ def _grade(arguments: argparse.Namespace) -> int:
     try:
         selected = select(loaded, options.names)
     except UnknownName as unknown:
-        raise Usage(f"nothing is called {unknown}; see ./grade {loaded.assignment} --list") from None
+        raise Usage(
+            f"nothing is called {unknown}; see ./grade {loaded.assignment} --list"
+        ) from None
     out = report.console()
     if arguments.list:
         report.catalogue(loaded, selected, out)
@@ -111,21 +115,24 @@ def _options(arguments: argparse.Namespace) -> Options:
         raise Usage(f"{arguments.student}: no folder llmc in it")
     if arguments.j is not None and arguments.j < 1:
         raise Usage(f"-j {arguments.j}: at least 1")
-    data = ROOT / ".data"
     rerun = " --reference" if reference else ""
-    rerun += f" --student {arguments.student}" if arguments.student else ""
+    rerun += f" --student {shlex.quote(str(arguments.student))}" if arguments.student else ""
     rerun += f" --fresh {fresh}" if fresh is not None else ""
     options = Options(
         student=student,
-        data=data if (data / "gpt2_tokenizer.bin").exists() else None,
+        data=real_data(),
         names=tuple(arguments.names),
         fresh=fresh,
         rerun=rerun,
     )
-    return options if arguments.j is None else Options(**(vars(options) | {"parallel": arguments.j}))
+    return (
+        options if arguments.j is None else Options(**(vars(options) | {"parallel": arguments.j}))
+    )
 
 
-def _write(path: Path, content: dict) -> None:
+def _write(path: Path, content: dict[str, Any]) -> None:
+    if not path.parent.is_dir():
+        raise Usage(f"{path}: no folder {path.parent}")
     try:
         report.write_json(path, content)
     except OSError as fault:

@@ -1,7 +1,7 @@
 """What checks are written with: a case's observations, what they should be, and strict comparisons.
 
-A check is a plain function `check(case)`. It returns if all is well and raises Mismatch (with what a
-student needs to see), Waiting (an unwritten function), or Cannot (this machine cannot tell).
+A check is a plain function `check(seen)`. It returns if all is well and raises Mismatch (with what
+a student needs to see), Waiting (an unwritten function), or Cannot (this machine cannot tell).
 Comparisons are written so that NaN, a wrong type or a wrong length fails.
 """
 
@@ -172,8 +172,10 @@ def window(values: Array, first: int) -> str:
     """A few values around an index, as text."""
     start = max(0, min(first - 2, values.size - SHOWN))
     shown = [_text(value) for value in values[start : start + SHOWN]]
-    return ("... " if start else "") + " ".join(shown) + (
-        " ..." if start + SHOWN < values.size else ""
+    return (
+        ("... " if start else "")
+        + " ".join(shown)
+        + (" ..." if start + SHOWN < values.size else "")
     )
 
 
@@ -188,9 +190,9 @@ def true(condition: bool, differs: str, **lines: str) -> None:
 
 
 def refused(seen: Seen, good: str, **bad: str) -> None:
-    """Each bad input ended the program (any status but 0, or an abort) without a sanitizer's report.
+    """Each bad input ended the program (not with 0, or by an abort) without a sanitizer's report.
 
-    Observation names → what the input is; `good` must be accepted, so that refusing all earns nothing.
+    Observation names → what the input is; `good` must be accepted: refusing all earns nothing.
     """
     for name, text in (("good", good), *bad.items()):
         status = seen.number(name)

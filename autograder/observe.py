@@ -112,7 +112,8 @@ def run(
     """
     kept = [_kept(case, build) if cached else None for case in cases]
     missing = [i for i, outcome in enumerate(kept) if outcome is None]
-    for i, outcome in zip(missing, _run([cases[i] for i in missing], build, parallel, done)):
+    fresh = _run([cases[i] for i in missing], build, parallel, done)
+    for i, outcome in zip(missing, fresh, strict=True):
         kept[i] = outcome
         if cached:
             build_files.write_whole(_kept_path(cases[i], build), _to_json(outcome))
@@ -261,15 +262,15 @@ def _signal_name(number: int) -> str:
 def _finding(text: str) -> str:
     """The sanitizer's finding, without addresses and process numbers, with the student's line."""
     what = "a sanitizer report"
-    kind = re.search(r"(?:Address|Leak)Sanitizer: ?(?:DEADLYSIGNAL|([\w-]+(?: on [\w ]+?)?))\b", text)
+    kind = re.search(r"^SUMMARY: \w+Sanitizer: ([\w-]+)", text, re.MULTILINE)
     ubsan = re.search(r"runtime error: (.{1,120})", text)
-    if kind and kind[1]:
+    if ubsan:
+        what = re.sub(r"0x[0-9a-f]{6,}", "an address", ubsan[1])
+    elif kind:
         what = kind[1]
         access = re.search(r"^(READ|WRITE) of size (\d+)", text, re.MULTILINE)
         if access:
             what += f", {access[1].lower()} of {access[2]} bytes"
-    elif ubsan:
-        what = re.sub(r"0x[0-9a-f]{6,}", "an address", ubsan[1])
     place = PLACE.search(text)
     if place:
         what += f", in {place[1]} ({place[2]})"

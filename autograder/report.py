@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from autograder import __version__
+from autograder import __version__, run
 from autograder.build import Built, write_whole
 from autograder.rubric import Item, Part, Rubric
 from autograder.run import ItemResult, Options, PartResult, Result, Row
@@ -43,7 +43,7 @@ def complain(message: str) -> None:
 
 
 @contextmanager
-def progress():  # noqa: ANN201  a generator of a callback; the type is run.Progress
+def progress() -> Iterator[run.Progress]:
     """A callback for run.grade that draws a bar on stderr while there is something to wait for."""
     screen = Console(stderr=True)
     if not screen.is_terminal:
@@ -152,6 +152,8 @@ def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
             continue
         plain = "".join(c if c.isprintable() else "?" for c in text)
         wrapped = textwrap.wrap(plain, WIDTH - 21, max_lines=4, placeholder=" ...") or [""]
+        if label == "rerun":
+            wrapped = [plain]  # to be copied
         out.print(Text(f"           {label:9} {wrapped[0]}"))
         for more in wrapped[1:]:
             out.print(Text(" " * 21 + more))
@@ -197,7 +199,9 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     write_whole(path, json.dumps(content, indent=1).encode() + b"\n")
 
 
-def unfinished(rubric: Rubric, options: Options, selected: list[tuple[Part, list[Item]]]) -> dict:
+def unfinished(
+    rubric: Rubric, options: Options, selected: list[tuple[Part, list[Item]]]
+) -> dict[str, Any]:
     """What stands in the file until there are results: every item an error."""
     tool = {"version": __version__, "compiler": "", "sanitizers": [], "sandbox": "none"}
     parts = [
@@ -251,7 +255,12 @@ def document(result: Result) -> dict[str, Any]:
 
 
 def _document(
-    rubric: Rubric, options: Options, seed: int, seconds: float, tool: dict, parts: list
+    rubric: Rubric,
+    options: Options,
+    seed: int,
+    seconds: float,
+    tool: dict[str, Any],
+    parts: list[dict[str, Any]],
 ) -> dict[str, Any]:
     return {
         "schema": "llmc-grade/1",

@@ -107,7 +107,9 @@ def _part(raw: dict[str, Any]) -> Part:
 def _item(raw: dict[str, Any]) -> Item:
     name = _take(raw, "id", str, "item")
     probe = _take(raw, "probe", str, name, default="")
-    credits = tuple(_credit(entry, name, probe) for entry in _take(raw, "credit", list, name))
+    case = _take(raw, "case", str, name, default="")
+    entries = _take(raw, "credit", list, name)
+    credits = tuple(_credit(entry, name, probe, case) for entry in entries)
     item = Item(name, _take(raw, "title", str, name, default=name), credits)
     stated = Fraction(str(_take(raw, "points", (int, str), name)))
     _nothing_left(raw, name)
@@ -116,12 +118,12 @@ def _item(raw: dict[str, Any]) -> Item:
     return item
 
 
-def _credit(raw: dict[str, Any], item: str, probe: str) -> Credit:
+def _credit(raw: dict[str, Any], item: str, probe: str, case: str) -> Credit:
     check = _take(raw, "check", str, item)
     credit = Credit(
         check,
         _take(raw, "probe", str, check, default=probe),
-        _take(raw, "case", str, check, default=check),
+        _take(raw, "case", str, check, default=case or check),
         Fraction(str(_take(raw, "points", (int, str), check))),
         _take(raw, "says", str, check),
         tuple(_take(raw, "needs", list, check, default=[])),

@@ -133,6 +133,13 @@ class Result:
         return self.rubric.seed if self.options.fresh is None else self.options.fresh
 
 
+def real_data() -> Path | None:
+    """The folder that `make data` fills, if it did."""
+    data = ROOT / ".data"
+    whole = (data / "gpt2_tokenizer.bin").exists() and any(data.glob("*_train_*.bin"))
+    return data if whole else None
+
+
 class UnknownName(Exception):
     """No item and no part is called so, nor starts so."""
 
@@ -237,7 +244,9 @@ def _build(
     options: Options,
     progress: Progress,
 ) -> dict[str, Built]:
-    names = sorted({credit.probe for credit in credits}, key=lambda name: (name != "dataloader", name))
+    names = sorted(
+        {credit.probe for credit in credits}, key=lambda name: (name != "dataloader", name)
+    )
     sources = [Source(name, rubric.folder / "probes" / f"{name}.c") for name in names]
     if "dataloader" in names and not options.cached:
         sources.append(HARNESS)
@@ -367,7 +376,7 @@ def _judge(
         return Row(credit, "skip", str(cannot))
     except Mismatch as m:
         return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, m.hint)
-    except Exception:  # noqa: BLE001  a fault of a check, never the student's
+    except Exception:  # a fault of the check, never the student's
         last = traceback.format_exc().strip().splitlines()[-1]
         return Row(credit, "error", f"the grader failed: {last}")
     return Row(credit, "ok")

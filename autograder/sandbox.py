@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -150,10 +151,8 @@ class _Running:
 
     def kill(self) -> None:
         tree = list(_tree(self.process.pid))
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         for pid in tree:
             _kill(pid)
 
@@ -265,10 +264,8 @@ class _Watch:
                 for descendant in [*_tree(pid)]:
                     _kill(descendant)
             for pid in orphans:
-                try:
+                with suppress(ChildProcessError):
                     os.waitpid(pid, 0)
-                except ChildProcessError:
-                    pass
 
 
 def _confine(limits: Limits) -> None:
@@ -294,14 +291,12 @@ def _libc() -> ctypes.CDLL:
 
 def _set_subreaper(on: bool) -> bool:
     """PR_SET_CHILD_SUBREAPER; False where there is no such thing."""
-    return sys.platform == "linux" and _libc().prctl(36, int(on), 0, 0, 0) == 0
+    return sys.platform == "linux" and int(_libc().prctl(36, int(on), 0, 0, 0)) == 0
 
 
 def _kill(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _children(pid: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Makes .venv with the packages that pyproject.toml pins. Standard library only: it runs before them.
+"""Makes .venv with the packages that pyproject.toml pins. It runs before them, so on stdlib alone.
 
 `python3 autograder/venv.py EXTRA ...` does the same with extras, for the Makefile.
 """
@@ -27,11 +27,11 @@ def ensure(root: str | Path, extras: Sequence[str] = ()) -> str:
     root = Path(root)
     pins = (root / "pyproject.toml").read_bytes()
     python = root / ".venv" / "bin" / "python"
-    stamps = [root / ".venv" / f"llmc-{name}-{_key(pins)}" for name in ("base", *extras)]
+    stamps = [root / ".venv" / f"llmc-{_key(pins, names)}" for names in ((), *zip(extras))]
     if all(stamp.exists() for stamp in stamps) and python.exists():
         return str(python)
     wanted = packages(pins, extras)
-    print(f"first use: making .venv with {', '.join(wanted)}", file=sys.stderr, flush=True)
+    print(f"installing into .venv: {', '.join(wanted)}", file=sys.stderr, flush=True)
     uv = shutil.which("uv")
     if not python.exists():
         _make(root / ".venv", uv)
@@ -46,12 +46,14 @@ def ensure(root: str | Path, extras: Sequence[str] = ()) -> str:
 def packages(pyproject: bytes, extras: Sequence[str]) -> list[str]:
     """The pinned requirements of the project and of the extras."""
     project = tomllib.loads(pyproject.decode())["project"]
-    optional = project["optional-dependencies"]
-    return project["dependencies"] + [name for extra in extras for name in optional[extra]]
+    wanted: list[str] = list(project["dependencies"])
+    for extra in extras:
+        wanted += project["optional-dependencies"][extra]
+    return wanted
 
 
-def _key(pins: bytes) -> str:
-    return hashlib.sha256(pins).hexdigest()[:12]
+def _key(pins: bytes, extras: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(packages(pins, extras)).encode()).hexdigest()[:12]
 
 
 def _make(folder: Path, uv: str | None) -> None:

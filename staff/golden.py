@@ -7,6 +7,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def files(assignment: str) -> dict[Path, bytes]:
     }
 
 
-def _file(probe: str, cases: dict, seed: int) -> bytes:
+def _file(probe: str, cases: dict[str, Any], seed: int) -> bytes:
     """One case a line: readable in a diff, and no longer than it must be."""
     lines = []
     for name, (origin, compute) in cases.items():

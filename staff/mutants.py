@@ -8,7 +8,7 @@ A mutant is one edit of a file of the reference, in reference/mutants/ASSIGNMENT
     file = "rand.h"
     find = "(high << 32) | low"          # must occur exactly once
     replace = "(low << 32) | high"
-    loses = ["randint64", ...]           # in the rubric's order; the first is the mutated function's
+    loses = ["randint64", ...]           # in the rubric's order, the mutated function's first
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes the student's llmc/ from reference/llmc: `python -m staff.strip [--check]`.
 
 A region runs from BEGIN SOLUTION to END SOLUTION, each alone on its line as a comment of the
-language. Above it stand `TODO (A0): NAME` and `HINT: ...`, which the student keeps. A region becomes
-one line that says what is missing.
+language. Above it stand `TODO (A0): NAME` and `HINT: ...`, which the student keeps. A region
+becomes one line that says what is missing.
 """
 
 from __future__ import annotations

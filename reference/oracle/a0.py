@@ -516,7 +516,8 @@ def eval_stat(seed: int) -> Values:
             means.append(math.fsum(losses[row * 6 + start : row * 6 + start + count]) / count)
         labels = [given_int(seed, place + 40 + e, 0, 4) for e in range(2)]
         answers = [means[4 * e : 4 * e + 4] for e in range(2)]
-        right.append(sum(a.index(min(a)) == label for a, label in zip(answers, labels)))
+        picked = [answer.index(min(answer)) for answer in answers]
+        right.append(sum(p == label for p, label in zip(picked, labels, strict=True)))
     return {"right": i32(right)}
 
 

@@ -5,6 +5,22 @@ import numpy as np
 from autograder.compare import Cannot, Mismatch, Seen, difference, refused, same, true
 from autograder.observe import Array
 
+FIELDS = (
+    "process_rank",
+    "num_processes",
+    "B",
+    "T",
+    "should_shuffle",
+    "shards",
+    "num_tokens",
+    "shard_num_samples",
+    "file_size_bytes",
+    "header_bytes",
+    "total_batch_size_bytes",
+    "local_batch_offset_bytes",
+    "current_shard_idx",
+    "current_sample_idx",
+)
 BATCH = "B 2, T 3, tokens in order of the file"
 
 
@@ -27,18 +43,20 @@ def pairs_init(seen: Seen) -> None:
         "total_batch_size_bytes": "two bytes a token, all processes",
         "local_batch_offset_bytes": "two bytes a token, the processes before this one",
     }
-    for name in (
-        "process_rank num_processes B T should_shuffle shards num_tokens shard_num_samples "
-        "file_size_bytes header_bytes total_batch_size_bytes local_batch_offset_bytes "
-        "current_shard_idx current_sample_idx"
-    ).split():
+    for name in FIELDS:
         text = f"rank 1 of 2, B 2, T 3, shards of 41 and 29 tokens: {name}"
         same(seen, name, input=text, hint=hints.get(name, ""))
 
 
 def pairs_inputs(seen: Seen) -> None:
     same(seen, "loaded_inputs", input="load_batch after init", hint="the first B*T tokens")
-    same(seen, "inputs", input=f"6 batches, {BATCH}", hint="batch i starts at token i * B * T", at="token")
+    same(
+        seen,
+        "inputs",
+        input=f"6 batches, {BATCH}",
+        hint="batch i starts at token i * B * T",
+        at="token",
+    )
     hint = "load_batch moves nothing on; next_batch counts up after loading"
     same(seen, "samples", input="current_sample_idx after each batch", hint=hint, at="batch")
 
@@ -80,7 +98,9 @@ def pairs_real(seen: Seen) -> None:
             want = files[0][start : start + 256].astype(np.int32)
             got = seen.got(f"{name}_{i}")
             if not np.array_equal(got, want):
-                raise difference(got, want, _first(got, want), input=f"{name} of batch {i}", at="token")
+                raise difference(
+                    got, want, _first(got, want), input=f"{name} of batch {i}", at="token"
+                )
     used = [tokens[: (tokens.size - 1) // 256 * 256].astype(np.int64) for tokens in files]
     for name, want_number in (
         ("batches", sum(tokens.size // 256 for tokens in used)),
@@ -88,7 +108,13 @@ def pairs_real(seen: Seen) -> None:
     ):
         got_number = seen.number(name)
         text = f"an epoch of real shards, B 4, T 64: {name}"
-        true(got_number == want_number, name, input=text, got=str(got_number), expected=str(want_number))
+        true(
+            got_number == want_number,
+            name,
+            input=text,
+            got=str(got_number),
+            expected=str(want_number),
+        )
 
 
 def _first(got: Array, want: Array) -> int:
@@ -116,7 +142,9 @@ def _eval_rows_of_batch(seen: Seen, i: int) -> None:
         true(got.dtype == want.dtype and got.shape == want.shape, f"{name}: wrong form")
         bad = where & (got != want)
         if bad.any():
-            raise difference(got, want, int(np.argmax(bad)), input=f"{name} of batch {i}, B 8, T 24")
+            raise difference(
+                got, want, int(np.argmax(bad)), input=f"{name} of batch {i}, B 8, T 24"
+            )
     tokens = seen.got(f"inputs_{i}")
     true(
         bool(((tokens >= 0) & (tokens <= 65535)).all()),
@@ -200,5 +228,7 @@ def clean_dataloader(seen: Seen) -> None:
     same(seen, "inputs", input="20 shuffled batches", at="token")
     left = seen.number("files_left_open")
     if left != 0:
-        raise Mismatch("files are left open", got=str(left), expected="0", hint="close what you open")
+        raise Mismatch(
+            "files are left open", got=str(left), expected="0", hint="close what you open"
+        )
     seen.no_leaks()

@@ -5,9 +5,9 @@ import numpy as np
 from autograder.compare import Seen, near, same, true
 from autograder.observe import Array
 
-# Box-Muller runs through log, cos and sin. Against float64: theta <= 2 pi carries a rounding of up to
-# 2.4e-7 in float32, times a radius of at most 7.5 (u >= 1e-12), some ulps of libm on top; 1e-5 in
-# units of std is five times that, and 100 times less than the next wrong formula.
+# Box-Muller runs through log, cos and sin. Against float64: theta <= 2 pi carries a rounding of up
+# to 2.4e-7 in float32, times a radius of at most 7.5 (u >= 1e-12), some ulps of libm on top; 1e-5
+# in units of std is five times that, and far less than what a wrong formula gives.
 NORMAL_BOUND = 1e-5
 
 # 100 000 draws in 256 bins, 255 degrees of freedom. P(chi2 > 420) = 3e-10 by the Wilson-Hilferty
@@ -39,7 +39,9 @@ def twist_words(seen: Seen) -> None:
 
 
 def twist_place(seen: Seen) -> None:
-    same(seen, "place", input="left_, next_ after a twist", hint="624 words to read, from the first")
+    same(
+        seen, "place", input="left_, next_ after a twist", hint="624 words to read, from the first"
+    )
 
 
 def randint32_temper(seen: Seen) -> None:
@@ -223,7 +225,9 @@ def normal_fill_tail(seen: Seen) -> None:
     for n in (37, 17):
         hint = "16 fresh uniforms over the last 16 elements, then normal_fill_16 on them"
         _normals(seen, f"n{n}", -0.5, 2.0, hint)
-        same(seen, f"n{n}_place", input=f"left_, next_ after {n}", hint="16 draws more for the tail")
+        same(
+            seen, f"n{n}_place", input=f"left_, next_ after {n}", hint="16 draws more for the tail"
+        )
         same(seen, f"n{n}_guards", input="the memory around data", hint="it ends at numel")
 
 
@@ -231,7 +235,9 @@ def normal_small(seen: Seen) -> None:
     for n in (1, 2, 7, 15):
         hint = "u1, u2 in this order; radius from u2, angle from u1; cosine, then sine"
         _normals(seen, f"n{n}", 1.5, 0.25, hint)
-        same(seen, f"n{n}_guards", input="the memory around data", hint="an odd last sine is dropped")
+        same(
+            seen, f"n{n}_guards", input="the memory around data", hint="an odd last sine is dropped"
+        )
 
 
 def normal_large(seen: Seen) -> None:
@@ -256,13 +262,20 @@ def normal_sample(seen: Seen) -> None:
     mean, std = float(kept.mean(dtype=np.float64)), float(kept.std(dtype=np.float64))
     # Standard errors: 2/sqrt(n) = 6.3e-3 of the mean, 2/sqrt(2 n) = 4.5e-3 of std; 6.5 of each.
     text = "100 000 values, mean 1.5, std 2"
-    true(abs(mean - 1.5) < 0.041, "the mean", input=text, got=f"{mean:.4f}", expected="1.5 +- 0.041")
+    true(
+        abs(mean - 1.5) < 0.041, "the mean", input=text, got=f"{mean:.4f}", expected="1.5 +- 0.041"
+    )
     true(abs(std - 2) < 0.03, "the deviation", input=text, got=f"{std:.4f}", expected="2 +- 0.03")
 
 
 def init_identity_permutation(seen: Seen) -> None:
     for name, n in (("none", 0), ("one", 1), ("thousand", 1000)):
-        same(seen, name, input=f"numel {n}, -7 around it", hint="elements 0 to numel - 1, each its index")
+        same(
+            seen,
+            name,
+            input=f"numel {n}, -7 around it",
+            hint="elements 0 to numel - 1, each its index",
+        )
 
 
 def permutation_golden(seen: Seen) -> None:

@@ -1,0 +1,133 @@
+"""Building: what the compiler says reaches the student, and nothing is compiled twice."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autograder import build
+from autograder.build import Source
+from autograder.rubric import ROOT
+from autograder.run import REFERENCE
+from staff.trees import BUILD, Tree, lay, lost
+
+PROBES = ROOT / "assignments" / "A0" / "probes"
+
+
+def test_a_compile_error_is_a_row_of_its_own_and_costs_only_its_probes(edited, graded) -> None:
+    tree = edited("tokenizer.h", "    fclose(file);\n", "    fclose(file)\n")
+    result = graded(tree, "randint64", "safe_printf", "tokenizer", "sample_softmax")
+    part = result.parts[0]
+    assert lost(result) == ["safe_printf", "tokenizer"]
+    assert [built.probe for built in part.broken] == ["tokenizer"]
+    assert part.broken[0].error.where.startswith("llmc/tokenizer.h:")
+    rows = part.items[1].rows
+    assert "does not compile: llmc/tokenizer.h:" in rows[0].message
+    assert "expected" in rows[0].got
+
+
+def test_a_missing_header_says_so(graded, tmp_path: Path) -> None:
+    shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
+    (tmp_path / "llmc" / "sampler.h").unlink()
+    result = graded(tmp_path, "sample_softmax", "randint64")
+    assert lost(result) == ["sample_softmax"]
+    assert "No such file" in result.parts[0].items[1].rows[0].got
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("    int unused = 3;\n", "a warning at llmc/rand.h:"),
+        ('#pragma GCC diagnostic ignored "-Wall"\n', "silences the compiler"),
+        ("#pragma GCC system_header\n", "silences the compiler"),
+        ('# 1 "rand.h" 3\n', "silences the compiler"),
+        ('    _Pragma("GCC diagnostic ignored \\"-Wunused\\"")\n', "silences the compiler"),
+    ],
+)
+def test_a_warning_or_its_silencing_costs_the_clean_row(line, words, edited, graded) -> None:
+    mark = "    unsigned long long high = randint32(state);\n"
+    tree = edited("rand.h", mark, line + mark)
+    result = graded(tree, "randint64", "clean")
+    assert lost(result) == ["clean"]
+    rows = {row.credit.check: row for row in result.parts[0].items[1].rows}
+    assert words in rows["clean_rand"].message
+    assert rows["clean_sampler"].verdict == "ok"
+
+
+def test_a_leak_names_the_line_that_allocated(edited, graded) -> None:
+    tree = edited(
+        "dataloader.h",
+        "    free(loader->targets);\n    free(loader->shard",
+        "    free(loader->shard",
+    )
+    result = graded(tree, "clean")
+    row = next(
+        row for row in result.parts[0].items[0].rows if row.credit.check == "clean_dataloader"
+    )
+    assert row.message == "memory is lost"
+    assert "24 bytes from" in row.got and "llmc/" in row.got
+
+
+def test_a_file_left_open_is_found(edited, graded) -> None:
+    tree = edited("dataloader.h", "    fclose(loader->eval_file);\n", "")
+    assert lost(graded(tree, "clean")) == ["clean"]
+
+
+def test_built_once_for_the_same_content_wherever_it_lies(tools, tmp_path: Path) -> None:
+    source = [Source("sampler", PROBES / "sampler.c")]
+    for name in ("here", "a folder with spaces"):
+        shutil.copytree(REFERENCE / "llmc", tmp_path / name / "llmc")
+    first = build.programs(source, tmp_path / "here", tools, BUILD, 1)["sampler"]
+    again = build.programs(source, tmp_path / "a folder with spaces", tools, BUILD, 1)["sampler"]
+    assert first.binary == again.binary
+
+
+def test_a_touched_header_rebuilds_only_the_probes_that_read_it(tools, tmp_path: Path) -> None:
+    sources = [Source(name, PROBES / f"{name}.c") for name in ("rand", "sampler", "dataloader")]
+    shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
+    before = build.programs(sources, tmp_path, tools, BUILD, 2)
+    with (tmp_path / "llmc" / "rand.h").open("a") as file:
+        file.write("// a comment\n")
+    after = build.programs(sources, tmp_path, tools, BUILD, 2)
+    assert before["sampler"].binary == after["sampler"].binary
+    assert before["rand"].binary != after["rand"].binary
+    assert before["dataloader"].binary != after["dataloader"].binary
+
+
+def test_warnings_are_remembered_with_the_program(edited, tools) -> None:
+    tree = edited("sampler.h", "    double goal", "    int unused = 0;\n    double goal")
+    source = [Source("sampler", PROBES / "sampler.c")]
+    seen = [build.programs(source, lay(tree), tools, BUILD, 1)["sampler"] for _ in range(2)]
+    assert seen[0].warnings == seen[1].warnings
+    assert "unused" in seen[0].warnings[0].what
+
+
+def test_no_compiler_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.NoCompiler, match="apt install gcc"):
+        build.toolchain(tmp_path)
+
+
+def test_a_compiler_without_sanitizers_still_grades(tmp_path: Path, monkeypatch) -> None:
+    """A stand-in for systems without libasan: what cannot be seen is skipped, never earned."""
+    fake = tmp_path / "cc"
+    fake.write_text('#!/bin/sh\ncase "$*" in *-fsanitize*) exit 1 ;; esac\nexec gcc "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("CC", str(fake))
+    tools = build.toolchain(tmp_path / "build")
+    assert tools.sanitizers == ()
+    assert not any("sanitize" in flag for flag in tools.flags)
+
+
+def test_clean_is_skipped_where_leaks_cannot_be_seen(tmp_path: Path, monkeypatch, graded) -> None:
+    fake = tmp_path / "cc"
+    fake.write_text('#!/bin/sh\ncase "$*" in *-fsanitize*) exit 1 ;; esac\nexec gcc "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("CC", str(fake))
+    result = graded(Tree("reference", {}), "sample_softmax", "clean", build=tmp_path / "build")
+    rows = {row.credit.check: row for row in result.parts[0].items[1].rows}
+    assert result.parts[0].items[0].verdict == "ok"
+    assert rows["clean_sampler"].verdict == "skip"
+    assert "LeakSanitizer" in rows["clean_sampler"].message

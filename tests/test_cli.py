@@ -1,0 +1,204 @@
+"""The command line: what it prints, writes, and exits with."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder import cli, run
+from autograder.rubric import ROOT
+from staff.trees import lay
+
+
+def grade(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "grade"), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | (env or {}),
+        cwd="/",
+    )
+
+
+def test_the_reference_earns_everything_and_exits_0() -> None:
+    seen = grade("A0", "--reference")
+    assert seen.returncode == 0, seen.stdout
+    points = (
+        "100 of 100 points" if run.real_data() else "98 of 98 points here; 2 more: run `make data`"
+    )
+    assert points in seen.stdout
+    assert "test_dataloader: 5 of 5 subtests ok (not scored)" in seen.stdout
+
+
+def test_the_stubs_print_0_of_100_and_every_row_todo() -> None:
+    seen = grade("A0")
+    assert seen.returncode == 1
+    assert "A0 · C: 0 of 100 points." in seen.stdout
+    assert len(re.findall(r"^ [> ] todo ", seen.stdout, re.MULTILINE)) == 18
+    assert seen.stdout.count("<- start here") == 1
+    assert re.search(r"> todo  manual_seed .*<- start here", seen.stdout)
+
+
+def test_rows_say_what_they_wait_for() -> None:
+    seen = grade("A0")
+    assert re.search(r"todo  loader pairs .* needs dataloader_init", seen.stdout)
+    assert re.search(r"todo  clean compile.* waits for manual_seed", seen.stdout)
+
+
+def test_a_failure_shows_input_got_expected_difference_hint_and_rerun(edited) -> None:
+    folder = lay(edited("rand.h", "manual_seed(state, 5489)", "manual_seed(state, 5490)"))
+    seen = grade("A0", "--student", str(folder))
+    assert seen.returncode == 1
+    block = seen.stdout[seen.stdout.index("> part  randint32") :]
+    labels = re.findall(r"^ {11}(\w+) ", block[: block.index("randint64")], re.MULTILINE)
+    assert labels == ["FAIL", "input", "got", "expected", "differs", "hint", "rerun"]
+    rerun = re.search(r"rerun +\./(grade .*)", block)[1]
+    assert rerun == f"grade A0 randint32 --student {folder}"
+    assert grade(*rerun.split()[1:]).returncode == 1
+
+
+def test_everything_fits_in_80_columns_and_has_no_escapes_in_a_pipe(edited) -> None:
+    tree = edited("rand.h", "    y ^= y >> 18;\n", "    y ^= y >> 19;\n")
+    for words in (("A0",), ("A0", "-v", "--student", str(lay(tree))), ("A0", "--list")):
+        text = grade(*words).stdout
+        assert "\x1b" not in text
+        long = [line for line in text.splitlines() if len(line) > 80 and "rerun" not in line]
+        assert not long, long
+
+
+def test_without_unicode_it_prints_ascii() -> None:
+    seen = grade("A0", "--list", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert seen.returncode == 0
+    assert seen.stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("A9",), "no assignment A9; there is A0"),
+        (("A0", "nonsense"), "nothing is called nonsense; see ./grade A0 --list"),
+        (("A0", "--student", "/nonexistent"), "/nonexistent: no folder llmc in it"),
+        (("A0", "--reference", "--student", "."), "--reference or --student, not both"),
+        (("A0", "-j", "0"), "-j 0: at least 1"),
+        (("A0", "--json", "/nonexistent/x.json"), "/nonexistent/x.json:"),
+        (("A0", "--fresh", "-5"), "the seed -5 is not in"),
+        ((), "usage"),
+        (("A0", "--frob"), "usage"),
+    ],
+)
+def test_wrong_usage_exits_2_and_says_why(words: tuple[str, ...], message: str) -> None:
+    seen = grade(*words)
+    assert seen.returncode == 2
+    assert message in seen.stderr
+    assert "Traceback" not in seen.stderr
+
+
+def test_names_select_items_prefixes_and_parts() -> None:
+    def shown(*names: str) -> int:
+        text = grade("A0", *names, "--list").stdout
+        return len(re.findall(r"^  \S", text, re.MULTILINE))
+
+    assert shown() == shown("c") == 18
+    assert shown("randint32") == 1
+    assert shown("rand") == 5
+    assert shown("normal_fill") == 1
+    assert shown("loader", "clean") == 3
+
+
+def test_json_has_the_schema(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    grade("A0", "randint32", "clean", "--json", str(path))
+    document = json.loads(path.read_text())
+    assert document["schema"] == "llmc-grade/1"
+    assert (document["assignment"], document["mode"], document["seed"]) == ("A0", "public", 137)
+    assert set(document["tool"]) == {"version", "compiler", "sanitizers", "sandbox"}
+    (part,) = document["parts"]
+    assert (part["part"], part["score"], part["possible"], part["total"]) == ("c", "0", "14", "14")
+    fields = ["id", "title", "points", "earned", "verdict", "seconds", "message"]
+    fields += ["input", "got", "expected", "hint", "rerun"]
+    assert [list(item) for item in part["items"]] == [fields, fields]
+
+
+def test_json_is_valid_from_the_start_and_after_a_fault(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "result.json"
+
+    def stumble(*_: object) -> None:
+        document = json.loads(path.read_text())
+        verdicts = {item["verdict"] for part in document["parts"] for item in part["items"]}
+        assert verdicts == {"error"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "grade", stumble)
+    assert cli.main(["A0", "--json", str(path)]) == 3
+    assert json.loads(path.read_text())["parts"][0]["skipped"] == "100"
+
+
+def test_a_fault_of_a_check_is_never_the_students(monkeypatch, graded) -> None:
+    original = run._checks
+
+    def broken(rubric, probe: str):
+        module = original(rubric, probe)
+        if probe == "sampler":
+            module.random_u32 = lambda seen: 1 / 0
+        return module
+
+    monkeypatch.setattr(run, "_checks", broken)
+    result = graded(run.REFERENCE, "sample_softmax")
+    item = result.parts[0].items[0]
+    assert (item.verdict, item.earned, item.possible) == ("error", 8, 8)
+    assert "ZeroDivisionError" in item.rows[0].message
+    assert cli._status(result) == 3
+
+
+def test_fresh_needs_the_reference(monkeypatch, tmp_path: Path, capsys) -> None:
+    monkeypatch.setattr(cli, "ROOT", tmp_path)
+    assert cli.main(["A0", "--fresh"]) == 2
+    assert "--fresh compares with the reference" in capsys.readouterr().err
+
+
+def test_staff_options_are_not_shown_without_staff() -> None:
+    assert "--reference" in cli.parser(staff=True).format_help()
+    assert "--reference" not in cli.parser(staff=False).format_help()
+    assert "--fresh" not in cli.parser(staff=False).format_help()
+
+
+def test_files_named_like_modules_change_nothing(tmp_path: Path) -> None:
+    """Neither beside the grader nor in the working folder are they imported."""
+    for name in ("grade", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("autograder", "assignments", "dev", "llmc"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    for name in ("json", "numpy", "rich", "tomllib", "hashlib", "conftest", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('hijacked')\n")
+    seen = subprocess.run(
+        [sys.executable, str(tmp_path / "grade"), "A0", "randint32"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert "hijacked" not in seen.stdout + seen.stderr
+    assert "0 of 4 points" in seen.stdout
+
+
+def test_without_staff_the_folder_still_grades_and_fresh_says_why_not(tmp_path: Path) -> None:
+    for name in ("grade", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("autograder", "assignments", "dev", "llmc"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    command = [sys.executable, str(tmp_path / "grade"), "A0"]
+    stubs = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (stubs.returncode, "0 of 100 points" in stubs.stdout) == (1, True)
+    fresh = subprocess.run([*command, "--fresh"], capture_output=True, text=True, check=False)
+    assert fresh.returncode == 2
+    assert "compares with the reference" in fresh.stderr

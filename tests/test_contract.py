@@ -1,0 +1,166 @@
+"""The contract: stubs earn nothing, right code everything, wrong code loses exactly its rows."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from autograder import build, report, rubric
+from autograder.rubric import ROOT
+from autograder.run import Options, _checks, grade, real_data
+from staff import mutants
+from staff.trees import BUILD, Tree, grade_tree, lost
+
+VARIANTS = ROOT / "reference" / "variants"
+FRESH = (20_261, 77_003)  # seeds of the fresh runs; any would do
+
+
+def variants(assignment: str) -> dict[str, Tree]:
+    folders = sorted(path for path in (VARIANTS / assignment).iterdir() if path.is_dir())
+    return {
+        f"{assignment}-{folder.name}": Tree(
+            f"variant-{folder.name}", {path.name: path.read_bytes() for path in folder.iterdir()}
+        )
+        for folder in folders
+    }
+
+
+ASSIGNMENTS = rubric.assignments()
+MUTANTS = [(name, mutant) for name in ASSIGNMENTS for mutant in mutants.load(name)]
+RIGHT = {
+    (name, tree.name, fresh): Tree(tree.name, tree.files, fresh)
+    for name in ASSIGNMENTS
+    for tree in [Tree("reference", {}), *variants(name).values()]
+    for fresh in (None, *FRESH)
+}
+
+
+def explain(result) -> str:
+    rows = [row for part in result.parts for item in part.items for row in item.rows]
+    return "\n".join(f"{r.credit.check}: {r.message} {r.got}" for r in rows if r.verdict != "ok")
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@pytest.mark.parametrize("data", [None, real_data()], ids=["without-data", "with-data"])
+def test_stubs_earn_nothing_and_every_row_says_todo(assignment: str, data: Path | None) -> None:
+    result = grade(rubric.load(assignment), Options(student=ROOT, build=BUILD, data=data))
+    for part in result.parts:
+        assert {item.verdict for item in part.items} == {"todo"}, explain(result)
+        assert (part.earned, part.possible) == (0, 100)
+
+
+@pytest.mark.parametrize("key", RIGHT, ids=lambda key: "-".join(map(str, key)))
+@pytest.mark.slow
+def test_right_code_earns_all_that_this_machine_can_verify(key: tuple) -> None:
+    result = grade_tree(key[0], RIGHT[key])
+    skipped = 0 if real_data() else 2
+    for part in result.parts:
+        assert not lost(result), explain(result)
+        assert part.earned == part.possible == 100 - skipped
+    assert result.tools.sanitizers == ("address", "undefined", "leak")
+
+
+@pytest.mark.parametrize(("assignment", "mutant"), MUTANTS, ids=lambda x: getattr(x, "id", x))
+@pytest.mark.slow
+def test_a_mutant_loses_exactly_what_it_names(assignment: str, mutant: mutants.Mutant) -> None:
+    result = grade_tree(assignment, mutant.tree())
+    assert lost(result) == list(mutant.loses), explain(result)
+
+
+def test_there_are_enough_mutants_and_variants() -> None:
+    assert len(mutants.load("A0")) >= 60
+    assert len(variants("A0")) >= 12
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_rubric_checks_cases_and_golden_values_correspond(assignment: str, tools) -> None:
+    loaded = rubric.load(assignment)
+    credits = [credit for _, item in loaded.items() for credit in item.credits]
+    oracle = importlib.import_module(f"reference.oracle.{assignment.lower()}")
+    for probe in {credit.probe for credit in credits}:
+        module = _checks(loaded, probe)
+        public = {
+            name
+            for name, value in vars(module).items()
+            if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+        }
+        assert public == {credit.check for credit in credits if credit.probe == probe}
+        source = (loaded.folder / "probes" / f"{probe}.c").read_text()
+        cases = set(re.findall(r'^    \{"(\w+)", case_\w+\},$', source, re.MULTILINE))
+        assert cases == {credit.case for credit in credits if credit.probe == probe}
+        assert set(oracle.CASES[probe]) <= cases
+
+
+def test_points_are_exact_and_sum_to_100() -> None:
+    for name in ASSIGNMENTS:
+        for part in rubric.load(name).parts:
+            assert sum((item.points for item in part.items), Fraction(0)) == 100
+
+
+def test_A0_has_the_rows_and_points_of_its_source() -> None:
+    part = rubric.load("A0").parts[0]
+    assert [(item.id, int(item.points)) for item in part.items] == [
+        ("manual_seed", 2),
+        ("next_state", 3),
+        ("randint32", 4),
+        ("randint64", 2),
+        ("randfloat32", 3),
+        ("randfloat64", 2),
+        ("uniform_", 3),
+        ("normal_fill_16", 2),
+        ("normal_fill", 2),
+        ("normal_", 4),
+        ("init_identity_permutation", 1),
+        ("random_permutation", 2),
+        ("safe_printf", 4),
+        ("tokenizer", 11),
+        ("loader_pairs", 20),
+        ("loader_order", 15),
+        ("sample_softmax", 10),
+        ("clean", 10),
+    ]
+
+
+def without_times(document: dict) -> dict:
+    text = re.sub(r'"seconds": [0-9.]+', '"seconds": 0', json.dumps(document))
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("student", ["stubs", "reference", "leaky"])
+def test_two_runs_give_the_same_json_apart_from_times(student: str, graded, edited) -> None:
+    trees = {
+        "stubs": ROOT,
+        "reference": Tree("reference-twice", {}),
+        "leaky": edited("tokenizer.h", "    free(tokenizer->token_table);\n", ""),
+    }
+    documents = [without_times(report.document(graded(trees[student]))) for _ in range(2)]
+    assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_reference_is_pedantic_c11_in_two_translation_units(
+    compiler: str, tmp_path: Path
+) -> None:
+    if build.shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    headers = sorted(path.name for path in (ROOT / "reference" / "llmc").glob("*.h"))
+    for name in ("one", "two"):
+        main = "int main(void) { return 0; }\n" if name == "one" else ""
+        includes = "".join(f'#include "llmc/{header}"\n' for header in headers)
+        (tmp_path / f"{name}.c").write_text(includes + main + f"int {name};\n")
+    for root in (ROOT / "reference", ROOT):
+        strict = "-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror"
+        command = [compiler, *strict.split(), "-Wno-unused-parameter", f"-I{root}"]
+        sources = [str(tmp_path / "one.c"), str(tmp_path / "two.c")]
+        made = subprocess.run(
+            [*command, *sources, "-o", str(tmp_path / "both"), "-lm"],
+            capture_output=True,
+            text=True,
+        )
+        assert made.returncode == 0, made.stderr

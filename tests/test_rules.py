@@ -1,0 +1,123 @@
+"""Who may use whom, and the few rules of style that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.rubric import ROOT
+
+GRADER = sorted((ROOT / "autograder").glob("*.py"))
+CHECKS = sorted(ROOT.glob("assignments/*/checks/*.py"))
+
+
+def tracked() -> list[Path]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / line for line in listing.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def tops(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imports(path)}
+
+
+def test_checks_use_observations_and_comparisons_alone() -> None:
+    for path in CHECKS:
+        ours = {name for name in imports(path) if name.startswith("autograder")}
+        allowed = ("autograder.compare", "autograder.observe")
+        assert all(name.startswith(allowed) for name in ours), path
+        assert tops(path) <= {"autograder", "numpy"}, path
+
+
+def test_probes_use_the_students_code_and_the_helpers_alone() -> None:
+    for path in sorted(ROOT.glob("assignments/*/probes/*.c")):
+        quoted = re.findall(r'#include "([^"]+)"', path.read_text())
+        assert set(quoted) <= {f"llmc/{path.stem}.h", "given.h", "observe.h"}, path
+        assert "golden" not in path.read_text().replace("_golden", "")
+
+
+def test_only_the_sandbox_starts_processes() -> None:
+    starters = re.compile(r"\b(subprocess|os\.(system|popen|fork|exec\w*|spawn\w*))\b")
+    allowed = {"sandbox.py", "venv.py"}  # venv.py runs pip, before there is anything to grade
+    assert {path.name for path in GRADER if starters.search(path.read_text())} == allowed
+
+
+def test_only_report_prints() -> None:
+    printers = [path.name for path in GRADER if re.search(r"\bprint\(", path.read_text())]
+    assert sorted(printers) == ["report.py", "venv.py"]
+
+
+def test_nobody_uses_cli_or_staff() -> None:
+    for path in [*GRADER, *CHECKS]:
+        assert not {"staff", "reference", "tests"} & tops(path), path
+        assert "autograder.cli" not in imports(path), path
+
+
+@pytest.mark.parametrize("module", ["build", "observe"])
+def test_build_and_observe_do_not_know_the_cli_side(module: str) -> None:
+    ours = {n for n in imports(ROOT / "autograder" / f"{module}.py") if n.startswith("autograder.")}
+    known = ("autograder.sandbox", "autograder.rubric", "autograder.build")
+    assert all(name.startswith(known) for name in ours)
+
+
+def test_the_students_headers_use_the_standard_library_and_themselves() -> None:
+    for path in sorted((ROOT / "reference" / "llmc").glob("*.h")):
+        for name in re.findall(r'#include "([^"]+)"', path.read_text()):
+            assert (path.parent / name).exists(), f"{path.name} includes {name}"
+
+
+def test_venv_and_grade_run_on_the_standard_library() -> None:
+    for path in (
+        ROOT / "grade",
+        ROOT / "autograder" / "venv.py",
+        ROOT / "autograder" / "sandbox.py",
+    ):
+        assert tops(path) <= {*sys.stdlib_module_names, "autograder"}, path
+
+
+CODE = {".py", ".c", ".h"}
+
+
+def test_files_open_with_one_sentence_saying_what_they_are() -> None:
+    for path in tracked():
+        if "variants" in path.parts or path.suffix not in CODE:
+            continue
+        text = path.read_text()
+        if path.suffix == ".py":
+            first = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+        else:
+            first = text.partition("\n")[0]
+            assert first.startswith(f"// {path.name}: "), path
+        assert len(first) > 15, path
+
+
+def test_no_line_is_longer_than_100() -> None:
+    for path in tracked():
+        if "variants" in path.parts or path.suffix not in CODE | {".toml", ".yml"}:
+            continue
+        long = [n for n, line in enumerate(path.read_text().splitlines(), 1) if len(line) > 100]
+        assert not long, f"{path}: {long}"
+
+
+def test_nothing_names_a_registry_or_a_place_of_one_machine() -> None:
+    hosts = re.compile(
+        "|".join(["py" + r"pi\.org", "python" + "hosted", r"/ro" + "ot/", r"/wo" + "rk/"])
+    )
+    for path in tracked():
+        text = path.read_bytes().decode("utf-8", "replace")
+        assert not hosts.search(text), f"{path}: {hosts.search(text)}"
