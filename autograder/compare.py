@@ -73,8 +73,14 @@ class Seen:
         for where, what in self.built.silenced:
             raise Mismatch(f"{where} silences the compiler", got=what, expected="the warning")
 
-    def no_leaks(self) -> None:
-        """The case reports that it lost no memory. Raises Cannot where this build cannot see it."""
+    def no_leaks(self, after: str) -> None:
+        """The case got through its life (`after` is of the same form as the wanted one) and reports
+        that it lost no memory. Raises Cannot where this build cannot see that.
+
+        Whether the values are right is for other rows to say.
+        """
+        got, want = self.got(after), self.want(after)
+        true(got.dtype == want.dtype and got.shape == want.shape, f"`{after}`: wrong form")
         leaks = self.number("leaks")
         if leaks < 0:
             raise Cannot("needs a compiler with LeakSanitizer")

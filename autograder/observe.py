@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -129,10 +128,9 @@ def _run(
     try:
         jobs = [_job(case, folder) for case, folder in zip(cases, folders, strict=True)]
         outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
-        for i in [i for i, outcome in enumerate(outcomes) if _never_started(outcome)]:
-            again = _without_randomisation(jobs[i])
-            if again is not None:
-                outcomes[i] = replace(sandbox.run_all([again], 1)[0], restarted=True)
+        for i, outcome in enumerate(outcomes):
+            if not outcome.observations and outcome.status != 0:  # main() was not reached
+                outcomes[i] = sandbox.run_again(jobs[i]) or outcome
         return outcomes
     finally:
         for folder in folders:
@@ -162,18 +160,6 @@ def _to_json(outcome: sandbox.Outcome) -> bytes:
 
 def _job(case: Case, folder: Path) -> sandbox.Job:
     return sandbox.Job(case.argv(), folder, environment(folder), case.limits, observe=True)
-
-
-def _never_started(outcome: sandbox.Outcome) -> bool:
-    """main() was not reached: with much address randomisation ASan now and then fails to start."""
-    return not outcome.observations and outcome.status != 0
-
-
-def _without_randomisation(job: sandbox.Job) -> sandbox.Job | None:
-    setarch = shutil.which("setarch")
-    if setarch is None:
-        return None
-    return replace(job, argv=(setarch, platform.machine(), "-R", *job.argv))
 
 
 def _remove(folder: Path) -> None:

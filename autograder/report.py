@@ -116,12 +116,11 @@ def _row(item: ItemResult, here: bool, out: Console) -> None:
 
 
 def _note(item: ItemResult) -> str:
+    """What an item's line ends with: the credit to look at, or what it waits for."""
     row = item.first
-    if row is None:
+    if row is None or row.message == f"needs {item.item.id}":
         return ""
-    if row.verdict == "todo" and row.message == f"needs {item.item.id}":
-        return ""
-    return row.message
+    return row.credit.says if row.verdict == "FAIL" and row.input else row.message
 
 
 def _explain(item: ItemResult, out: Console, every_row: bool) -> None:

@@ -392,6 +392,8 @@ def _remarks(items: Sequence[Item], harness: Built | None, options: Options) -> 
         env = observe.environment(folder)
         job = sandbox.Job((str(harness.binary),), folder, env, sandbox.Limits(cpu_seconds=60))
         outcome = sandbox.run_all([job], 1)[0]
+        if outcome.status != 0 and not outcome.stdout:
+            outcome = sandbox.run_again(job) or outcome
     said = outcome.stdout.decode("utf-8", "replace").splitlines()
     verdicts = [line.split()[0] for line in said if line.split()]
     fine, all_lines = verdicts.count("ok"), sum(v in ("ok", "FAIL", "todo") for v in verdicts)

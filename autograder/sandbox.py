@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import resource
 import selectors
 import shutil
@@ -13,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 MIB = 1 << 20
@@ -55,7 +56,7 @@ class Outcome:
     stderr: bytes
     observations: bytes
     seconds: float
-    restarted: bool = False  # a second try; set by whoever made it
+    restarted: bool = False  # a second try, by run_again
 
 
 KEPT = 256 * 1024  # bytes of stdout and of stderr that are kept for messages
@@ -83,6 +84,18 @@ def run_all(
                 if done is not None:
                     done(index, outcome)
     return [outcomes[i] for i in range(total)]
+
+
+def run_again(job: Job) -> Outcome | None:
+    """Runs a job without address randomisation, with which ASan now and then fails to start.
+
+    None where there is no setarch.
+    """
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        return None
+    plain = replace(job, argv=(setarch, platform.machine(), "-R", *job.argv))
+    return replace(run_all([plain], 1)[0], restarted=True)
 
 
 class _Running:

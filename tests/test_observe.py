@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -123,7 +124,7 @@ def test_asan_that_did_not_start_is_started_again_without_randomisation(tmp_path
         "fi\n"
         "echo 'Shadow memory range interleaves with an existing memory mapping' >&2; exit 1"
     )
-    if not os.path.exists("/proc/self/personality") or observe.shutil.which("setarch") is None:
+    if not os.path.exists("/proc/self/personality") or shutil.which("setarch") is None:
         pytest.skip("only Linux randomises and lets us say so")
     seen = observed(tmp_path, script)
     assert seen.restarted

@@ -1,4 +1,4 @@
-// dataloader.c: observes llmc/dataloader.h on shards and eval files written here, and on real shards.
+// dataloader.c: observes llmc/dataloader.h on shards and eval files of its own, and on real shards.
 #include "llmc/dataloader.h"
 
 #include <fcntl.h>

@@ -150,9 +150,9 @@ static inline void dataloader_init(DataLoader *loader, const char *filename_patt
 }
 
 static inline void dataloader_load_batch(DataLoader *loader) {
-    assert(loader->current_sample_idx < loader->shard_num_samples);
     size_t sample = loader->current_sample_idx;
     if (loader->should_shuffle) sample = loader->intra_shard_indices[sample];
+    assert(sample < loader->shard_num_samples);
     const uint16_t *tokens = words(loader->shard) +
         (sample * loader->num_processes + loader->process_rank) * loader->B * loader->T;
     for (size_t i = 0; i < loader->B * loader->T; i++) {

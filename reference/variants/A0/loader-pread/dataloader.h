@@ -250,7 +250,7 @@ static inline void evalloader_reset(EvalLoader *loader)
 static inline void evalloader_init(EvalLoader *loader, const char *filename, size_t B, size_t T,
 				   int process_rank, int num_processes)
 {
-	int per_batch = B / ASSUMED_NUM_COMPLETIONS, share, header[5];
+	int per_batch = B / ASSUMED_NUM_COMPLETIONS, share, header[3];
 
 	if (per_batch < 1)
 		die("4 or more", "B is %zu", B);
@@ -260,8 +260,10 @@ static inline void evalloader_init(EvalLoader *loader, const char *filename, siz
 	loader->T = T;
 	loader->filename = filename;
 	loader->eval_file = must_open(filename, "rb");
-	for (int i = 0; i < 5; i++)
-		header[i] = take_word(loader) + 65536 * (take_word(loader) & 0x7fff);
+	for (int i = 0; i < 3; i++) {
+		header[i] = take_word(loader);
+		header[i] |= take_word(loader) << 16;
+	}
 	if (header[0] != EVAL_MAGIC || header[1] != 1 || header[2] == 0)
 		die("is it an eval file?", "%s: bad header", filename);
 	loader->num_examples = header[2];

@@ -1,0 +1,45 @@
+"""The rubrics' credits as pytest tests, for an IDE or CI: pytest -c assignments/pytest.ini.
+
+The same run and the same verdicts as ./grade; pytest only shows them. A credit that is not written
+yet fails; one that this machine cannot tell is skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
+
+from autograder import rubric  # noqa: E402  found through the line above
+from autograder.run import Options, Row, grade, real_data  # noqa: E402
+
+CREDITS = [
+    (name, f"{item.id}: {credit.says}", credit.check)
+    for name in rubric.assignments()
+    for _, item in rubric.load(name).items()
+    for credit in item.credits
+]
+
+
+@functools.cache
+def rows(assignment: str) -> dict[str, Row]:
+    """Check → row, of one run over the whole assignment."""
+    result = grade(rubric.load(assignment), Options(student=ROOT, data=real_data()))
+    found = (row for part in result.parts for item in part.items for row in item.rows)
+    return {row.credit.check: row for row in found}
+
+
+@pytest.mark.parametrize(("assignment", "title", "check"), CREDITS, ids=[c[2] for c in CREDITS])
+def test_credit(assignment: str, title: str, check: str) -> None:
+    row = rows(assignment)[check]
+    if row.verdict == "skip":
+        pytest.skip(row.message)
+    if row.verdict != "ok":
+        fields = ("message", "input", "got", "expected", "hint")
+        lines = [f"{name:9}{getattr(row, name)}" for name in fields if getattr(row, name)]
+        pytest.fail("\n".join([f"{row.verdict}: {title}", *lines]), pytrace=False)
