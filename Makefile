@@ -32,9 +32,10 @@ test: dev ## all tests
 	@$(PYTHON) -m pytest -n auto
 
 .PHONY: generate
-generate: dev ## write what is generated: llmc/ and golden values
+generate: dev ## write what is generated: llmc/, golden values, tables
 	@$(PYTHON) -m staff.strip
 	@$(PYTHON) -m staff.golden
+	@$(PYTHON) -m staff.handouts
 
 .PHONY: check
 check: dev ## lint, and generated files against their sources
@@ -44,6 +45,7 @@ check: dev ## lint, and generated files against their sources
 	@$(PYTHON) -m mypy autograder staff
 	@$(PYTHON) -m staff.strip --check
 	@$(PYTHON) -m staff.golden --check
+	@$(PYTHON) -m staff.handouts --check
 
 .PHONY: mutants
 mutants: dev ## grade wrong solutions, print what each loses (`make mutants A0`)

@@ -29,7 +29,7 @@ def parser(staff: bool) -> argparse.ArgumentParser:
         description="Grades an assignment: builds your code, observes it, compares, adds up.",
         epilog="Exit status: 0 all points earned, 1 points missing, 2 usage, 3 grader fault.",
     )
-    p.add_argument("assignment", help=f"one of: {' '.join(rubric.assignments())}")
+    p.add_argument("assignment", nargs="?", help=f"one of: {' '.join(rubric.assignments())}")
     p.add_argument("names", nargs="*", metavar="NAME", help="only these items, or what begins so")
     p.add_argument("--list", action="store_true", help="show items and points, grade nothing")
     p.add_argument("--json", type=Path, metavar="FILE", help="write the result there as well")
@@ -57,6 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.complain("--fresh compares with the reference, which is not in this folder")
         return USAGE
     arguments = parser(staff).parse_args(argv)
+    if arguments.assignment is None:
+        parser(staff).print_help(sys.stderr)
+        return USAGE
     try:
         return _grade(arguments)
     except Usage as wrong:

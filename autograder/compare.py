@@ -73,6 +73,13 @@ class Seen:
         for where, what in self.built.silenced:
             raise Mismatch(f"{where} silences the compiler", got=what, expected="the warning")
 
+    def no_files_left_open(self) -> None:
+        """The case reports as many open files at its end as at its start."""
+        left = self.number("files_left_open")
+        if left != 0:
+            hint = "close what you open"
+            raise Mismatch("files are left open", got=str(left), expected="0", hint=hint)
+
     def no_leaks(self, after: str) -> None:
         """The case got through its life (`after` is of the same form as the wanted one) and reports
         that it lost no memory. Raises Cannot where this build cannot see that.
@@ -115,13 +122,16 @@ def _advice(ending: Ending) -> str:
     return advice.get(ending.kind, "")
 
 
-def same(seen: Seen, name: str, *, input: str = "", hint: str = "", at: str = "element") -> None:
-    """Bit for bit: the type, the length, every value."""
+def same(
+    seen: Seen, name: str, *, input: str = "", hint: str = "", at: str = "element", base: int = 0
+) -> None:
+    """Bit for bit: the type, the length, every value. `base` is the number of the first one."""
     got, want = seen.got(name), seen.want(name)
     _same_form(name, got, want, input, hint)
     bad = got.view(_bits(got)) != want.view(_bits(want))
     if bad.any():
-        raise difference(got, want, int(np.argmax(bad)), input=input, hint=hint, at=at)
+        first = int(np.argmax(bad))
+        raise difference(got, want, first, input=input, hint=hint, at=at, base=base)
 
 
 def near(
@@ -162,11 +172,18 @@ def _same_form(name: str, got: Array, want: Array, input: str, hint: str) -> Non
 
 
 def difference(
-    got: Array, want: Array, first: int, *, input: str = "", hint: str = "", at: str = "element"
+    got: Array,
+    want: Array,
+    first: int,
+    *,
+    input: str = "",
+    hint: str = "",
+    at: str = "element",
+    base: int = 0,
 ) -> Mismatch:
     """A Mismatch that shows both arrays around index `first`."""
     return Mismatch(
-        f"from {at} {first} on" if got.size > 1 else "the value",
+        f"from {at} {base + first} on" if got.size > 1 else "the value",
         input=input,
         got=window(got, first),
         expected=window(want, first),
@@ -221,5 +238,5 @@ def _status(status: int) -> str:
     if status == REPORT_STATUS:
         return "a sanitizer report"
     if status == -1:
-        return "no end within 10 seconds"
+        return "no end in 5 seconds of CPU"
     return f"signal {status - 128}" if status > 128 else f"exit status {status}"

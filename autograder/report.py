@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -73,19 +74,24 @@ def table(result: Result, out: Console, explain_all: bool) -> None:
 
 
 def _head(result: Result, part: PartResult, out: Console) -> None:
-    dot = "·" if out.encoding.lower().startswith("utf") else "-"
-    left = f"{result.rubric.assignment} {dot} {part.part.title}"
+    left = f"{result.rubric.assignment} {_dot(out)} {part.part.title}"
     names = {"address": "ASan", "undefined": "UBSan"}
     tools = [result.tools.described, *(names[s] for s in result.tools.sanitizers if s in names)]
     right = " ".join(tools)
     out.print(Text(f"{left}{right:>{max(WIDTH - len(left), len(right) + 2)}}", style="bold"))
     if result.options.fresh is not None:
         out.print(f"fresh inputs, seed {result.seed}; wanted: what the reference reports on them")
-    for built in part.broken:
-        error = built.error
+    for error in dict.fromkeys(built.error for built in part.broken):
         assert error is not None
-        out.print(Text(f"   FAIL  compile llmc/{built.probe}.h", style=STYLES["FAIL"]))
+        probes = [f"llmc/{built.probe}.h" for built in part.broken if built.error == error]
+        out.print(Text(f"   FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"]))
         _lines([("at", error.where), ("says", error.what)], out)
+
+
+def _dot(out: Console) -> str:
+    """Python writes UTF-8 in the C locale, too; a terminal that was set up so may not read it."""
+    locale = next((os.environ[n] for n in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(n)), "")
+    return "·" if "utf" in locale.lower() and "utf" in out.encoding.lower() else "-"
 
 
 def _rows(part: PartResult, out: Console, explain_all: bool) -> None:
@@ -159,7 +165,7 @@ def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
 
 
 def _total(result: Result, part: PartResult, out: Console) -> None:
-    name = f"{result.rubric.assignment} {'·' if out.encoding.startswith('utf') else '-'} "
+    name = f"{result.rubric.assignment} {_dot(out)} "
     whole = f"{_points(part.earned)} of {_points(part.possible)} points"
     left = part.total - part.possible
     reasons = {

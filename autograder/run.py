@@ -167,7 +167,8 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
 def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]]:
     """The parts and their items that the names mean."""
     for name in names:
-        known = [part.id for part in rubric.parts] + [item.id for _, item in rubric.items()]
+        known = [part.id for part in rubric.parts]
+        known += [word for _, item in rubric.items() for word in (item.id, item.title)]
         if not any(word == name or word.startswith(name) for word in known):
             raise UnknownName(name)
     chosen = []
@@ -182,7 +183,7 @@ def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
     exact = {other.id for other in part.items}
     return not names or any(
-        name == part.id or item.id == name or (name not in exact and item.id.startswith(name))
+        name in (part.id, item.id, item.title) or (name not in exact and item.id.startswith(name))
         for name in names
     )
 
@@ -213,7 +214,11 @@ def _grade_part(
             )
             rows.append(row)
         if all(row.verdict == "todo" or row.credit.data for row in rows):
-            rows = [replace(row, verdict="todo", message=rows[0].message) for row in rows]
+            waits = rows[0].message
+            rows = [
+                r if r.verdict == "todo" else replace(r, verdict="todo", message=waits)
+                for r in rows
+            ]
         for key in dict.fromkeys((credit.probe, credit.case) for credit in item.credits):
             spent += observed[key].seconds if key in observed else 0.0
         rerun = f"./grade {rubric.assignment} {item.id}{options.rerun}"

@@ -10,7 +10,6 @@ import importlib.util
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,6 +44,8 @@ def ensure(root: str | Path, extras: Sequence[str] = ()) -> str:
 
 def packages(pyproject: bytes, extras: Sequence[str]) -> list[str]:
     """The pinned requirements of the project and of the extras."""
+    import tomllib  # not there before Python 3.11, and whoever has that should be told so
+
     project = tomllib.loads(pyproject.decode())["project"]
     wanted: list[str] = list(project["dependencies"])
     for extra in extras:
@@ -75,6 +76,8 @@ def _pip(python: Path) -> list[str]:
 
 
 if __name__ == "__main__":
+    if sys.version_info < (3, 11):
+        sys.exit(f"venv: needs Python 3.11 or newer; this is {sys.version.split()[0]}")
     try:
         ensure(Path(__file__).resolve().parent.parent, sys.argv[1:])
     except NoVenv as fault:

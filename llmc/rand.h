@@ -92,7 +92,8 @@ static inline void uniform_(float *data, unsigned int numel, float from, float t
 // data (16): 16 uniforms in, 16 normals out, by Box-Muller; element t is paired with element t + 8.
 static inline void normal_fill_16(float *data, float mean, float std) {
     // TODO (A0): normal_fill_16
-    // HINT: u1 = 1 - data[t] keeps the logarithm away from 0; add 1e-12 to it as well.
+    // HINT: u1 = 1 - data[t] keeps the logarithm away from 0; add 1e-12 to it as well, in float: in
+    // double log(1 + 1e-12) is positive, and the root of its negative is not a number.
     TODO("A0: normal_fill_16");
 }
 

@@ -2,11 +2,13 @@
 #include "observe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +101,12 @@ void observe_f64(const char *name, const double *values, size_t count) {
     report(name, "f64", sizeof(*values), values, count);
 }
 
+int observe_open_files(void) {
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++) count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
 // Overwrites the stack below, where a stale copy of a lost pointer would hide the loss.
 static void __attribute__((noinline)) wipe_stack(void) {
     volatile char bytes[65536];
@@ -118,8 +126,9 @@ void observe_ending(const char *name, void (*action)(const char *argument), cons
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        const struct rlimit seconds = {5, 6};
         descriptor = -1;
-        alarm(10);
+        setrlimit(RLIMIT_CPU, &seconds);
         action(argument);
         fflush(stdout);
         _exit(0);
@@ -128,7 +137,7 @@ void observe_ending(const char *name, void (*action)(const char *argument), cons
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     if (WIFEXITED(status)) observe_int(name, WEXITSTATUS(status));
     if (WIFSIGNALED(status)) {
-        observe_int(name, WTERMSIG(status) == SIGALRM ? -1 : 128 + WTERMSIG(status));
+        observe_int(name, WTERMSIG(status) == SIGXCPU ? -1 : 128 + WTERMSIG(status));
     }
 }
 

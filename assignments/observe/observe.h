@@ -30,11 +30,14 @@ void observe_u8(const char *name, const void *values, size_t count);
 void observe_f32(const char *name, const float *values, size_t count);
 void observe_f64(const char *name, const double *values, size_t count);
 
+// How many files are open now.
+int observe_open_files(void);
+
 // Reports `name` = 1 if memory is lost, 0 if not, -1 where this build cannot tell.
 void observe_leaks(const char *name);
 
 // Runs action(argument) in a forked child and reports how it ended: its exit status, 128 + the
-// signal that ended it, or -1 if it outlived 10 seconds. For calls that may end the program.
+// signal that ended it, or -1 if it used 5 seconds of CPU. For calls that may end the program.
 void observe_ending(const char *name, void (*action)(const char *argument), const char *argument);
 
 // Runs action(argument) with stdout going to a file and reports the bytes that came out.

@@ -60,7 +60,7 @@ typedef struct {
 } DataLoader;
 
 // Opens the shard gl_pathv[shard_index] in place of the open one, checks magic, version and that
-// the file holds as many tokens as it says (at least one), sets file_size_bytes and
+// the file holds exactly as many tokens as it says (at least one), sets file_size_bytes and
 // shard_num_samples, returns the number of tokens.
 static inline int64_t dataloader_load_shard_(DataLoader *loader, int shard_index) {
     // TODO (A0): dataloader_load_shard_
@@ -230,7 +230,7 @@ static inline void dataloader_next_batch(DataLoader *loader) {
 
 // Jumps to a sample of a shard, both as positions (see current_shard_idx). No permutation and no
 // draw: whoever resumes a shuffled run restores shuffle_rng and the two index arrays as well,
-// unless they are already the right ones.
+// unless they are already the right ones. A shard that does not exist ends the program.
 static inline void dataloader_resume(DataLoader *loader, size_t current_shard_idx,
                                      size_t current_sample_idx) {
     // TODO (A0): dataloader_resume
@@ -357,7 +357,7 @@ static inline void evalloader_init(EvalLoader *loader, const char *filename, siz
 
 // Reads the next example of the file into rows 4*example_batch_index .. + 3 of the batch, and its
 // label. Each row is the context followed by one completion; targets are the row shifted by one;
-// mask is 1 where the target is of the completion.
+// mask is 1 where the target is of the completion. Whoever calls it counts the example.
 static inline void evalloader_next_example_(EvalLoader *loader, int example_batch_index) {
     // TODO (A0): evalloader_next_example_
     // HINT: the first token of a completion is predicted at the last position of the context.

@@ -29,7 +29,7 @@ typedef struct {
 } Tokenizer;
 
 // Prints a token. Of single bytes only those that isprint or isspace accept are printed; longer
-// tokens go out as they are.
+// tokens go out as they are. NULL and the empty string print nothing.
 static inline void safe_printf(const char *piece) {
     // TODO (A0): safe_printf
     // HINT: ctype's functions want an unsigned char; a token may hold a % sign.

@@ -48,11 +48,13 @@ def randint32_temper(seen: Seen) -> None:
     same(
         seen,
         "draws",
-        input="given words, draws 2 to 9 of a block",
+        input="given words, 8 draws",
         hint="four steps on a copy of the word; the masks apply after the shift",
         at="draw",
     )
     same(seen, "place", input="left_, next_ after 8 draws", hint="each draw moves both by one")
+    hint = "temper a copy: the next twist needs the word as it was"
+    same(seen, "words_after", input="state_[0..15] after them", hint=hint, at="word")
 
 
 def randint32_golden(seen: Seen) -> None:
@@ -63,7 +65,7 @@ def randint32_golden(seen: Seen) -> None:
 
 def randint32_twist(seen: Seen) -> None:
     hint = "next_state makes the next 624 words from the old ones; twist when left_ reaches 0"
-    same(seen, "draws", input="given words, draws 622..626", hint=hint, at="draw")
+    same(seen, "draws", input="given words, draws 622..626", hint=hint, at="draw", base=622)
     same(seen, "place", input="left_, next_ after them", hint=hint)
 
 

@@ -73,4 +73,5 @@ def tokenizer_gpt2(seen: Seen) -> None:
 
 def clean_tokenizer(seen: Seen) -> None:
     seen.no_warnings()
+    seen.no_files_left_open()
     seen.no_leaks(after="longer")

@@ -65,6 +65,7 @@ static void case_randint32_temper(uint64_t seed) {
     mt19937_state s = given_state(seed, 1);
     observe_draws("draws", &s, 8);
     observe_place("place", &s);
+    observe_u32("words_after", s.state_, 16);
 }
 
 static void case_randint32_twist(uint64_t seed) {

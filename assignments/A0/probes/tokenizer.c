@@ -206,7 +206,9 @@ static void call_life(uint64_t seed) {
 }
 
 static void case_life(uint64_t seed) {
+    int before = observe_open_files();
     call_life(seed);
+    observe_int("files_left_open", observe_open_files() - before);
     observe_leaks("leaks");
 }
 

@@ -1,4 +1,4 @@
-// rand.h: all floating-point work in double, with M_PI, ldexp and the double functions of libm; Allman braces.
+// rand.h: all floating-point work in double, with M_PI, ldexp, θ for an angle, and the double functions of libm; Allman braces.
 #pragma once
 
 #include <math.h>
@@ -104,9 +104,9 @@ static inline void normal_fill_16(float *data, float mean, float std)
         const double u1 = 1.0 - data[t];
         const double u2 = data[t + 8];
         const double radius = sqrt(-2.0 * log(u1 + 1e-12));
-        const double theta = 2.0 * M_PI * u2;
-        data[t] = (float)(radius * cos(theta) * std + mean);
-        data[t + 8] = (float)(radius * sin(theta) * std + mean);
+        const double θ = 2.0 * M_PI * u2;
+        data[t] = (float)(radius * cos(θ) * std + mean);
+        data[t + 8] = (float)(radius * sin(θ) * std + mean);
     }
 }
 

@@ -68,7 +68,7 @@ static inline int64_t dataloader_load_shard_(DataLoader *loader, int shard_index
     return header[2];
 }
 
-// data (n): what random_permutation makes of it, with all draws first. A plain copy where not shuffled.
+// data (n): what random_permutation makes of it, with all draws first; nothing where not shuffled.
 static inline void shuffle(DataLoader *loader, int *data, int n) {
     if (!loader->should_shuffle || n < 2) return;
     unsigned int *draws = must_malloc(n * sizeof(*draws));

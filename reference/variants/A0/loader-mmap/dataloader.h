@@ -22,6 +22,8 @@
 #define ASSUMED_NUM_COMPLETIONS 4
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
+_Static_assert(sizeof(int) == 4, "headers are read as int");
+
 // A file in memory; bytes is NULL where there is none.
 typedef struct {
     const char *bytes;

@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "rand.h"
+#include "../llmc/rand.h"
 #include "utils.h"
 
 #define HEADER_SIZE 256

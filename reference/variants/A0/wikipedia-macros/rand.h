@@ -129,7 +129,10 @@ static inline void init_identity_permutation(int *data, int numel) {
 }
 
 static inline void random_permutation(int *data, int numel, mt19937_state *state) {
-    for (u32 i = numel > 0 ? (u32)numel : 1; i > 1; i--) SWAP(data[i - 1], data[randint32(state) % i]);
+    for (int i = numel; i > 1; i--) {
+        u32 j = randint32(state) % (u32)i;
+        SWAP(data[j], data[i - 1]);
+    }
 }
 
 #undef B
