@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from autograder import rubric
-from autograder.build import write_whole
+from autograder.build import digest, write_whole
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE, Options, Result, grade, real_data
 
@@ -28,12 +27,14 @@ class Tree:
 
 
 def lay(tree: Tree) -> Path:
-    """Writes the tree and returns the folder that holds its llmc/."""
-    folder = BUILD / "trees" / tree.name
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "llmc").mkdir(parents=True)
-    for path in (REFERENCE / "llmc").iterdir():
-        write_whole(folder / "llmc" / path.name, tree.files.get(path.name, path.read_bytes()))
+    """Writes the tree and returns the folder that holds its llmc/; once for the same content."""
+    ours = {path.name: path.read_bytes() for path in (REFERENCE / "llmc").iterdir()}
+    files = dict(sorted((ours | dict(tree.files)).items()))
+    key = digest(*(part for item in files.items() for part in item))[:12]
+    folder = BUILD / "trees" / f"{tree.name}-{key}"
+    for name, content in files.items():
+        if not (folder / "llmc" / name).exists():
+            write_whole(folder / "llmc" / name, content)
     return folder
 
 

@@ -103,7 +103,7 @@ static inline void normal_fill_16(float *data, float mean, float std)
     {
         const double u1 = 1.0 - data[t];
         const double u2 = data[t + 8];
-        const double radius = sqrt(-2.0 * log(u1 + 1e-12));
+        const double radius = sqrt(-2.0 * fmin(log(u1 + 1e-12), 0.0));
         const double θ = 2.0 * M_PI * u2;
         data[t] = (float)(radius * cos(θ) * std + mean);
         data[t + 8] = (float)(radius * sin(θ) * std + mean);
@@ -144,7 +144,7 @@ static inline void normal_(float *data, unsigned int numel, float mean, float st
         {
             const double u1 = (float)randfloat64(state);
             const double u2 = (float)randfloat64(state);
-            const double radius = sqrt(-2.0 * log(1.0 - u2 + 1e-12));
+            const double radius = sqrt(-2.0 * fmin(log(1.0 - u2 + 1e-12), 0.0));
             data[i] = (float)(radius * cos(2.0 * M_PI * u1) * std + mean);
             if (i + 1 != numel)
             {

@@ -155,6 +155,7 @@ static inline void dataloader_next_batch(DataLoader *loader) {
 
 static inline void dataloader_resume(DataLoader *loader, size_t current_shard_idx,
                                      size_t current_sample_idx) {
+    if (current_shard_idx >= loader->glob_result.gl_pathc) die("other shards?", "no shard %zu", current_shard_idx);
     loader->current_shard_idx = current_shard_idx;
     loader->current_sample_idx = current_sample_idx;
     dataloader_load_shard_(loader, loader->shard_indices[current_shard_idx]);

@@ -152,6 +152,7 @@ static inline void dataloader_next_batch(DataLoader *loader) {
 
 static inline void dataloader_resume(DataLoader *loader, size_t current_shard_idx,
                                      size_t current_sample_idx) {
+    if (current_shard_idx >= loader->glob_result.gl_pathc) refuse("the shard to resume at");
     loader->current_shard_idx = current_shard_idx;
     loader->current_sample_idx = current_sample_idx;
     turn_to(loader, 0);

@@ -136,7 +136,7 @@ static inline void dataloader_init(DataLoader *loader, const char *filename_patt
     };
     int status = glob(filename_pattern, 0, NULL, &loader->glob_result);
     if (status != 0) {
-        fprintf(stderr, "Error: no files found matching the pattern: %s\n", filename_pattern);
+        fprintf(stderr, "nothing matches %s\n", filename_pattern);
         exit(EXIT_FAILURE);
     }
     int shards = (int)loader->glob_result.gl_pathc;

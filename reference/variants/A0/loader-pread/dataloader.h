@@ -85,8 +85,8 @@ static inline int64_t dataloader_load_shard_(DataLoader *loader, int shard_index
 	loader->file_size_bytes = lseek(loader->fd, 0, SEEK_END);
 	if (header[0] != SHARD_MAGIC || header[1] != 1 || header[2] < 1)
 		die("is it a shard?", "%s: bad header", path);
-	if ((loader->file_size_bytes - (int64_t)sizeof(header)) / 2 < header[2])
-		die("is it whole?", "%s: fewer than %d tokens", path, header[2]);
+	if (loader->file_size_bytes != (int64_t)sizeof(header) + 2 * (int64_t)header[2])
+		die("is it whole?", "%s: not %d tokens", path, header[2]);
 	loader->shard_num_samples = 0;
 	size_t stride = loader->num_processes * loader->B * loader->T;
 	while ((loader->shard_num_samples + 1) * stride + 1 <= (size_t)header[2])
@@ -189,6 +189,8 @@ static inline void dataloader_next_batch(DataLoader *loader)
 
 static inline void dataloader_resume(DataLoader *loader, size_t current_shard_idx, size_t current_sample_idx)
 {
+	if (current_shard_idx >= loader->glob_result.gl_pathc)
+		die("fewer shards than before?", "no shard %zu", current_shard_idx);
 	dataloader_load_shard_(loader, shard_at(loader, current_shard_idx));
 	loader->current_shard_idx = current_shard_idx;
 	loader->current_sample_idx = current_sample_idx;

@@ -144,6 +144,7 @@ static inline void dataloader_next_batch(DataLoader *loader) {
 static inline void dataloader_resume(DataLoader *loader, size_t current_shard_idx,
                                      size_t current_sample_idx) {
     int shard = current_shard_idx;
+    if (current_shard_idx >= loader->glob_result.gl_pathc) die("other shards?", "no shard %d", shard);
     dataloader_load_shard_(loader, loader->should_shuffle ? loader->shard_indices[shard] : shard);
     loader->current_shard_idx = current_shard_idx;
     loader->current_sample_idx = current_sample_idx;

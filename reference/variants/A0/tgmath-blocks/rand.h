@@ -21,10 +21,10 @@ typedef struct mt19937 {
     unsigned int MATRIX_A[2];
 } mt19937_state;
 
-static const unsigned int mag01[2] = {0x0u, 0x9908b0dfu};
+static const unsigned int matrix[2] = {0x0u, 0x9908b0dfu};
 
 bool is_seeded(const mt19937_state *state) {
-    return state->MATRIX_A[0] == mag01[0] && state->MATRIX_A[1] == mag01[1];
+    return state->MATRIX_A[0] == matrix[0] && state->MATRIX_A[1] == matrix[1];
 }
 
 void swap(int *a, int *b) {
@@ -38,7 +38,7 @@ void manual_seed(mt19937_state *state, unsigned long long seed) {
     state->seed_ = seed;
     state->left_ = 1;
     state->next_ = 0;
-    for (j = 0; j < 2; j++) state->MATRIX_A[j] = mag01[j];
+    for (j = 0; j < 2; j++) state->MATRIX_A[j] = matrix[j];
     state->state_[0] = seed & 0xffffffffUL;
     for (j = 1; j < MERSENNE_STATE_N; j++) {
         state->state_[j] = (1812433253UL * (state->state_[j - 1] ^ (state->state_[j - 1] >> 30)) + j);
@@ -46,20 +46,19 @@ void manual_seed(mt19937_state *state, unsigned long long seed) {
     }
 }
 
+static unsigned int twist(const unsigned int *words, int here, int next, int partner) {
+    unsigned int y = (words[here] & UMASK) | (words[next] & LMASK);
+    return words[partner] ^ (y >> 1) ^ matrix[y & 1];
+}
+
 void next_state(mt19937_state *state) {
-    unsigned int y, *mt = state->state_;
-    int kk;
-    for (kk = 0; kk < MERSENNE_STATE_N - MERSENNE_STATE_M; kk++) {
-        y = (mt[kk] & UMASK) | (mt[kk + 1] & LMASK);
-        mt[kk] = mt[kk + MERSENNE_STATE_M] ^ (y >> 1) ^ mag01[y & 0x1UL];
-    }
-    for (; kk < MERSENNE_STATE_N - 1; kk++) {
-        y = (mt[kk] & UMASK) | (mt[kk + 1] & LMASK);
-        mt[kk] = mt[kk + (MERSENNE_STATE_M - MERSENNE_STATE_N)] ^ (y >> 1) ^ mag01[y & 0x1UL];
-    }
-    y = (mt[MERSENNE_STATE_N - 1] & UMASK) | (mt[0] & LMASK);
-    mt[MERSENNE_STATE_N - 1] = mt[MERSENNE_STATE_M - 1] ^ (y >> 1) ^ mag01[y & 0x1UL];
-    state->left_ = MERSENNE_STATE_N;
+    const int n = MERSENNE_STATE_N, ahead = MERSENNE_STATE_M, behind = n - ahead;
+    unsigned int *words = state->state_;
+    int i = 0;
+    for (; i < behind; i++) words[i] = twist(words, i, i + 1, i + ahead);
+    for (; i < n - 1; i++) words[i] = twist(words, i, i + 1, i - behind);
+    words[i] = twist(words, i, 0, i - behind);
+    state->left_ = n;
     state->next_ = 0;
 }
 

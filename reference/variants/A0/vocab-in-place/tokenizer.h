@@ -20,7 +20,8 @@ typedef struct {
 } Tokenizer;
 
 static inline void safe_printf(const char *piece) {
-    size_t length = piece ? strlen(piece) : 0;
+    if (piece == NULL) return;
+    size_t length = strlen(piece);
     if (length == 1 && !(isprint((unsigned char)*piece) || isspace((unsigned char)*piece))) return;
     fwrite(piece, 1, length, stdout);
 }
@@ -79,7 +80,7 @@ static inline void tokenizer_init(Tokenizer *tokenizer, const char *filename) {
 
 static inline const char *tokenizer_decode(Tokenizer *tokenizer, uint32_t token_id) {
     if (tokenizer->init_ok && token_id < tokenizer->vocab_size) return tokenizer->token_table[token_id];
-    printf("invalid token id %u!\n", token_id);
+    printf("no token %u\n", token_id);
     return NULL;
 }
 
