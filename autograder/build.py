@@ -303,11 +303,21 @@ SILENCERS = re.compile(
 )
 
 
+COMMENT_OR_STRING = re.compile(
+    r"/\*.*?\*/|//(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
+)
+
+
+def _code(text: str) -> str:
+    """C without its comments and strings; lines keep their numbers."""
+    return COMMENT_OR_STRING.sub(lambda match: "\n" * match[0].count("\n") + " ", text)
+
+
 def _silenced(student: Path, files: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """(where, what) for each place in the student's files that could hide a diagnostic."""
     found = []
     for name in files:
-        text = (student / name).read_bytes().decode("utf-8", "replace")
+        text = _code((student / name).read_bytes().decode("utf-8", "replace"))
         for match in SILENCERS.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
             found.append((f"{name}:{line}", match[0].strip()))

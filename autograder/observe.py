@@ -9,7 +9,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,6 @@ RECORDS = 256  # in one case
 STREAMS = ("stdout", "stderr", "observations")  # of an outcome, as bytes
 TODO_STATUS = 77
 REPORT_STATUS = 99  # what we tell the sanitizers to exit with
-MEMORY_MIB = 1024
 
 Array = np.ndarray
 
@@ -80,19 +79,24 @@ class Case:
         return (str(self.binary), self.name, str(self.seed), *data)
 
 
-def environment(home: Path) -> dict[str, str]:
-    """All that a probe sees of the environment."""
-    asan = (
-        f"exitcode={REPORT_STATUS}:leak_check_at_exit=0:max_malloc_fill_size=1073741824"
-        f":malloc_fill_byte=190:hard_rss_limit_mb={MEMORY_MIB}:detect_stack_use_after_return=0"
-        ":handle_abort=0:allocator_may_return_null=0"
-    )
+def environment(home: Path, limits: sandbox.Limits) -> dict[str, str]:
+    """All that a probe sees of the environment. ASan's own limit comes before the sandbox's."""
+    asan = {
+        "exitcode": REPORT_STATUS,
+        "leak_check_at_exit": 0,
+        "max_malloc_fill_size": 1 << 30,
+        "malloc_fill_byte": 190,
+        "hard_rss_limit_mb": limits.memory_mib,
+        "detect_stack_use_after_return": 0,
+        "handle_abort": 0,
+        "allocator_may_return_null": 0,
+    }
     return {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
         "TMPDIR": str(home),
         "LC_ALL": "C",
-        "ASAN_OPTIONS": asan,
+        "ASAN_OPTIONS": ":".join(f"{name}={value}" for name, value in asan.items()),
         "UBSAN_OPTIONS": f"exitcode={REPORT_STATUS}:print_stacktrace=1",
     }
 
@@ -159,7 +163,9 @@ def _to_json(outcome: sandbox.Outcome) -> bytes:
 
 
 def _job(case: Case, folder: Path) -> sandbox.Job:
-    return sandbox.Job(case.argv(), folder, environment(folder), case.limits, observe=True)
+    env = environment(folder, case.limits)
+    roomy = replace(case.limits, memory_mib=case.limits.memory_mib + 512)
+    return sandbox.Job(case.argv(), folder, env, roomy, observe=True)
 
 
 def _remove(folder: Path) -> None:

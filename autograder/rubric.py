@@ -22,7 +22,8 @@ class Credit:
     """A part of an item: one check decides its points, on what one case of one probe reports.
 
     `says` is what earns it; `needs` names items that must have earned something first; `data` marks
-    what only real data can show; `file_mib` is the largest file its probe writes.
+    what only real data can show; `file_mib` is the largest file its probe writes, `memory_mib` the
+    memory it may use.
     """
 
     check: str
@@ -33,6 +34,7 @@ class Credit:
     needs: tuple[str, ...] = ()
     data: bool = False
     file_mib: int = 64
+    memory_mib: int = 1024
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def _credit(raw: dict[str, Any], item: str, probe: str, case: str) -> Credit:
         tuple(_take(raw, "needs", list, check, default=[])),
         _take(raw, "data", bool, check, default=False),
         _take(raw, "file_mib", int, check, default=64),
+        _take(raw, "memory_mib", int, check, default=1024),
     )
     _nothing_left(raw, check)
     if credit.points <= 0:

@@ -274,7 +274,7 @@ def _cases(
         binary = built[credit.probe].binary
         if binary is None or (credit.data and options.data is None):
             continue
-        limits = sandbox.Limits(memory_mib=observe.MEMORY_MIB + 512, file_mib=credit.file_mib)
+        limits = sandbox.Limits(memory_mib=credit.memory_mib, file_mib=credit.file_mib)
         seed = rubric.seed if options.fresh is None else options.fresh
         data = options.data if credit.data else None
         cases[credit.probe, credit.case] = Case(binary, credit.case, limits, seed, data)
@@ -394,8 +394,9 @@ def _remarks(items: Sequence[Item], harness: Built | None, options: Options) -> 
     if not loader or harness is None or harness.binary is None:
         return {}
     with build.scratch_folder(options.build) as folder:
-        env = observe.environment(folder)
-        job = sandbox.Job((str(harness.binary),), folder, env, sandbox.Limits(cpu_seconds=60))
+        limits = sandbox.Limits(cpu_seconds=60)
+        env = observe.environment(folder, limits)
+        job = sandbox.Job((str(harness.binary),), folder, env, limits)
         outcome = sandbox.run_all([job], 1)[0]
         if outcome.status != 0 and not outcome.stdout:
             outcome = sandbox.run_again(job) or outcome

@@ -34,8 +34,8 @@ typedef struct {
     unsigned int MATRIX_A[2];               // {0, 0x9908b0df}, indexed by the low bit of y
 } mt19937_state;
 
-// Fills state_ from the low 32 bits of `seed`, and arranges that the first draw twists: left_ = 1,
-// next_ = 0.
+// Keeps `seed` in seed_, sets MATRIX_A, fills state_ from the low 32 bits of `seed`, and arranges
+// that the first draw twists: left_ = 1, next_ = 0.
 static inline void manual_seed(mt19937_state *state, unsigned long long seed) {
     // TODO (A0): manual_seed
     // HINT: word j comes from word j - 1: xor it with itself >> 30, times 1812433253, plus j, in 32

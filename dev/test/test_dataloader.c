@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "llmc/dataloader.h"
+#include "llmc/todo.h"
+#include "llmc/utils.h"
 
 enum { B = 3, T = 5, WINDOW = B * T, NUM_SHARDS = 2, MAX_PROCESSES = 4, MAX_WINDOWS = 64 };
 

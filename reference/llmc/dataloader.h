@@ -357,7 +357,8 @@ static inline void evalloader_init(EvalLoader *loader, const char *filename, siz
 
 // Reads the next example of the file into rows 4*example_batch_index .. + 3 of the batch, and its
 // label. Each row is the context followed by one completion; targets are the row shifted by one;
-// mask is 1 where the target is of the completion. Whoever calls it counts the example.
+// mask is 1 where the target is of the completion. The caller counts it. An example longer than T
+// ends the program.
 static inline void evalloader_next_example_(EvalLoader *loader, int example_batch_index) {
     // TODO (A0): evalloader_next_example_
     // HINT: the first token of a completion is predicted at the last position of the context.

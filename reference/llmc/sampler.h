@@ -30,8 +30,8 @@ static inline float random_f32(unsigned long long *state) {
 }
 
 // logits (n), |logit| <= 80; coin in [0, 1). Returns the first index at which the running sum of
-// exp(logit) exceeds coin * (sum of all exp(logit)). Summed another way, rounding may keep it below:
-// then the last index.
+// exp(logit) exceeds coin * (sum of all exp(logit)). Summed another way, rounding may keep it
+// below: then the last index.
 static inline int sample_softmax(const float *logits, int n, float coin) {
     // TODO (A0): sample_softmax
     // HINT: no division: scale the coin by the sum instead, and walk the same sum again.

@@ -100,6 +100,7 @@ def manual_seed(seed: int) -> Values:
         values[f"words_{name}"] = Words(start & 0xFFFFFFFF).key().astype(np.uint32)
         values[f"place_{name}"] = i32([1, 0])
         values[f"matrix_{name}"] = u32([0, 0x9908B0DF])
+        values[f"kept_{name}"] = np.array([start], np.uint64).view(np.int64)
     return values
 
 
@@ -154,7 +155,7 @@ def uniform_(seed: int) -> Values:
     words = Words.given(seed, 40)
     wide = words.f32(50) * np.float32(5) + np.float32(-2)
     wide_place = words.place()
-    narrow = words.f32(17) * np.float32(0.5) + np.float32(0.25)
+    narrow = words.f32(17) * np.float32(0.5) + np.float32(-0.75)
     return {
         "wide": wide,
         "wide_guards": GUARDS,
@@ -316,7 +317,8 @@ def tokenizer_decode(seed: int) -> Values:
 
 
 def tokenizer_range(seed: int) -> Values:
-    return {"last_is_null": i64(0), "size_is_null": i64(1), "huge_is_null": i64(1)}
+    names = ("size_is_null", "huge_is_null", "null_after_free", "freed_twice")
+    return {"last_is_null": i64(0), "ok_after_free": i64(0)} | {name: i64(1) for name in names}
 
 
 def tokenizer_gpt2(seed: int) -> Values:
@@ -332,7 +334,7 @@ def tokenizer_life(seed: int) -> Values:
 # ---------------------------------------------------------------- dataloader.h
 
 B, T = 2, 3
-TWO, THREE = (41, 30), (41, 24, 33)
+TWO, FOUR = (41, 30), (41, 24, 33, 27)
 
 
 def shard(seed: int, number: int, size: int) -> list[int]:
@@ -418,7 +420,7 @@ def pairs_far(seed: int) -> Values:
 
 
 def order_rollover(seed: int) -> Values:
-    inputs, targets = taken(28, shards(seed, THREE))
+    inputs, targets = taken(36, shards(seed, FOUR))
     return {"inputs": i32(inputs), "targets": i32(targets)}
 
 
@@ -428,24 +430,24 @@ def order_striding(seed: int) -> Values:
 
 
 def order_shuffled(seed: int) -> Values:
-    return {"inputs": i32(taken(28, shards(seed, THREE), shuffled=True)[0])}
+    return {"inputs": i32(taken(36, shards(seed, FOUR), shuffled=True)[0])}
 
 
 def order_shuffled_ranks(seed: int) -> Values:
-    files = shards(seed, THREE)
+    files = shards(seed, FOUR)
     return {
-        f"rank_{r}": i32(taken(12, files, rank=r, processes=2, shuffled=True)[0]) for r in range(2)
+        f"rank_{r}": i32(taken(16, files, rank=r, processes=2, shuffled=True)[0]) for r in range(2)
     }
 
 
 def order_resume(seed: int) -> Values:
-    skip = sum((size - 1) // (B * T) for size in THREE[:2]) + 3
-    inputs, _ = taken(6, shards(seed, THREE), skip=skip)
+    skip = sum((size - 1) // (B * T) for size in FOUR[:2]) + 3
+    inputs, _ = taken(6, shards(seed, FOUR), skip=skip)
     return {"shard": i64(2), "sample": i64(3), "inputs": i32(inputs)}
 
 
 def order_resume_shuffled(seed: int) -> Values:
-    return {"inputs": i32(taken(24, shards(seed, THREE), skip=2, shuffled=True)[0])}
+    return {"inputs": i32(taken(24, shards(seed, FOUR), skip=2, shuffled=True)[0])}
 
 
 # Multiple choice: an example is (label, context, four completions).
@@ -501,6 +503,7 @@ def eval_ranks(seed: int) -> Values:
         mine = [all_examples[r * share : (r + 1) * share] for r in range(processes)]
         values[f"counts_of_{processes}"] = i32([len(part) for part in mine])
         values[f"firsts_of_{processes}"] = i32([part[0][1][0] if part else 0 for part in mine])
+        values[f"batches_of_{processes}"] = i32([-(-share // 2)] * processes)
         values[f"masked_of_{processes}"] = i32([eval_batch(part[:2])[2].sum() for part in mine])
     return values
 
@@ -509,11 +512,14 @@ def eval_stat(seed: int) -> Values:
     right = []
     for turn in range(40):
         place = 5000000 + turn * 1000
-        losses = [8.0 * float(given_unit(seed, place + 100 + i)) for i in range(12 * 6)]
+        losses = [
+            (16 * given_int(seed, place + 100 + i, 0, 32768) + i // 6 % 4) / 65536
+            for i in range(12 * 6)
+        ]
         means = []
         for row in range(8):
             start = given_int(seed, place + row, 0, 3)
-            count = given_int(seed, place + 20 + row, 1, 3)
+            count = 1 << given_int(seed, place + 20 + row, 0, 3)
             means.append(math.fsum(losses[row * 6 + start : row * 6 + start + count]) / count)
         labels = [given_int(seed, place + 40 + e, 0, 4) for e in range(2)]
         answers = [means[4 * e : 4 * e + 4] for e in range(2)]
@@ -523,7 +529,7 @@ def eval_stat(seed: int) -> Values:
 
 
 def dataloader_life(seed: int) -> Values:
-    inputs, _ = taken(20, shards(seed, THREE), shuffled=True)
+    inputs, _ = taken(20, shards(seed, FOUR), shuffled=True)
     return {"inputs": i32(inputs), "files_left_open": i64(0), "leaks": i64(0)}
 
 

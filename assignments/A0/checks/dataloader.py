@@ -85,6 +85,7 @@ def pairs_refuse(seen: Seen) -> None:
         fewer_tokens_claimed="a header that counts fewer tokens than there are",
         zero_tokens="a shard of 0 tokens",
         too_few_tokens="a shard of B*T tokens, one too few",
+        too_few_for_2="a shard of 2*B*T tokens, one too few for two processes",
         header_cut_short="a header cut short",
     )
 
@@ -92,29 +93,25 @@ def pairs_refuse(seen: Seen) -> None:
 def pairs_real(seen: Seen) -> None:
     if seen.data is None:
         raise Cannot("needs data")
-    files = [np.fromfile(path, np.uint16)[512:] for path in sorted(seen.data.glob("*_train_*.bin"))]
+    first = min(seen.data.glob("*_train_*.bin"))
+    tokens = np.fromfile(first, np.uint16)[512:]
     for i in range(2):
         for name, shift in (("inputs", 0), ("targets", 1)):
             start = 256 * i + shift
-            want = files[0][start : start + 256].astype(np.int32)
+            want = tokens[start : start + 256].astype(np.int32)
             got = seen.got(f"{name}_{i}")
             if not np.array_equal(got, want):
-                raise difference(
-                    got, want, _first(got, want), input=f"{name} of batch {i}", at="token"
-                )
-    used = [tokens[: (tokens.size - 1) // 256 * 256].astype(np.int64) for tokens in files]
-    for name, want_number in (
-        ("batches", sum(tokens.size // 256 for tokens in used)),
-        ("sum", sum(int(tokens.sum()) for tokens in used)),
-    ):
+                where = _first(got, want)
+                raise difference(got, want, where, input=f"{name} of batch {i}", at="token")
+    used = tokens[: (tokens.size - 1) // 256 * 256].astype(np.int64)
+    for name, number in (("batches", used.size // 256), ("sum", int(used.sum()))):
         got_number = seen.number(name)
-        text = f"an epoch of real shards, B 4, T 64: {name}"
         true(
-            got_number == want_number,
+            got_number == number,
             name,
-            input=text,
+            input=f"an epoch of {first.name}, B 4, T 64: {name}",
             got=str(got_number),
-            expected=str(want_number),
+            expected=str(number),
         )
 
 
@@ -146,13 +143,14 @@ def _eval_rows_of_batch(seen: Seen, i: int) -> None:
             raise difference(
                 got, want, int(np.argmax(bad)), input=f"{name} of batch {i}, B 8, T 24"
             )
-    tokens = seen.got(f"inputs_{i}")
-    true(
-        bool(((tokens >= 0) & (tokens <= 65535)).all()),
-        "inputs that are no tokens",
-        input=f"inputs of batch {i}, behind the completions",
-        hint="what malloc left there would reach the model",
-    )
+    for name in ("inputs", "targets"):
+        tokens = seen.got(f"{name}_{i}")
+        true(
+            bool(((tokens >= 0) & (tokens <= 65535)).all()),
+            f"{name} that are no tokens",
+            input=f"{name} of batch {i}, also where the mask is 0",
+            hint="what malloc left there would reach the model",
+        )
 
 
 def eval_ranks(seen: Seen) -> None:
@@ -162,6 +160,7 @@ def eval_ranks(seen: Seen) -> None:
             ("counts", "examples of each"),
             ("firsts", "first token of each"),
             ("masked", "masked tokens in the first batch of each"),
+            ("batches", "num_batches of each"),
         ):
             text = f"7 examples, {processes} processes: {text}"
             same(seen, f"{name}_of_{processes}", input=text, hint=hint, at="process")
@@ -186,13 +185,13 @@ def eval_refuse(seen: Seen) -> None:
     )
 
 
-THREE = "shards of 41, 24 and 33 tokens, B 2, T 3"
+FOUR = "shards of 41, 24, 33 and 27 tokens, B 2, T 3"
 
 
 def order_rollover(seen: Seen) -> None:
-    hint = "6, 3 and 5 samples; then the first shard again"
-    same(seen, "inputs", input=f"two epochs, {THREE}", hint=hint, at="token")
-    same(seen, "targets", input=f"two epochs, {THREE}", hint=hint, at="token")
+    hint = "6, 3, 5 and 4 samples; then the first shard again"
+    same(seen, "inputs", input=f"two epochs, {FOUR}", hint=hint, at="token")
+    same(seen, "targets", input=f"two epochs, {FOUR}", hint=hint, at="token")
 
 
 def order_striding(seen: Seen) -> None:
@@ -203,7 +202,7 @@ def order_striding(seen: Seen) -> None:
 
 def order_shuffled(seen: Seen) -> None:
     hint = "seed 42 + rank; each epoch first the shards, then each shard's samples as it opens"
-    same(seen, "inputs", input=f"two shuffled epochs, {THREE}", hint=hint, at="token")
+    same(seen, "inputs", input=f"two shuffled epochs, {FOUR}", hint=hint, at="token")
 
 
 def order_shuffled_ranks(seen: Seen) -> None:

@@ -30,6 +30,7 @@ def seed_place(seen: Seen) -> None:
     for name in ("137", "seed"):
         same(seen, f"place_{name}", input="left_, next_", hint="the first draw must twist")
         same(seen, f"matrix_{name}", input="MATRIX_A", hint="manual_seed sets it")
+        same(seen, f"kept_{name}", input="seed_", hint="all 64 bits of what was given")
 
 
 def twist_words(seen: Seen) -> None:
@@ -154,7 +155,7 @@ def randfloat64_sample(seen: Seen) -> None:
     )
 
 
-UNIFORM = (("wide", -2.0, 3.0), ("narrow", 0.25, 0.75))
+UNIFORM = (("wide", -2.0, 3.0), ("narrow", -0.75, -0.25))
 
 
 def uniform_values(seen: Seen) -> None:
@@ -191,20 +192,9 @@ def _drew(seen: Seen) -> None:
     true(float(seen.got("wide").std()) > 0, "all values are equal", input="[-2, 3)")
 
 
-def _free(seen: Seen, name: str, mean: float) -> Array:
-    """Where the radius is 0 (u1 = 1), log(u1 + 1e-12) in double is positive, and its root NaN."""
-    return seen.want(name) == np.float32(mean)
-
-
 def _normals(seen: Seen, name: str, mean: float, std: float, hint: str) -> None:
-    near(
-        seen,
-        name,
-        NORMAL_BOUND * std + 2.0**-22 * abs(mean),
-        input=f"{name}, mean {mean}, std {std}",
-        hint=hint,
-        free=_free(seen, name, mean),
-    )
+    bound = NORMAL_BOUND * std + 2.0**-22 * abs(mean)
+    near(seen, name, bound, input=f"{name}, mean {mean}, std {std}", hint=hint)
 
 
 def normal_fill_16_standard(seen: Seen) -> None:
@@ -236,9 +226,18 @@ def normal_fill_tail(seen: Seen) -> None:
 def normal_small(seen: Seen) -> None:
     for n in (1, 2, 7, 15):
         hint = "u1, u2 in this order; radius from u2, angle from u1; cosine, then sine"
-        _normals(seen, f"n{n}", 1.5, 0.25, hint)
+        # Near u2 = 0 the float 1 - u2 has few bits of u2 left: where the radius is small, so is
+        # what can be asked. All such values lie within 3e-3 deviations of the mean.
+        want = seen.want(f"n{n}").astype(np.float64)
+        bound = (
+            np.where(np.abs(want - 1.5) <= 3e-3 * 0.25, 1e-2, NORMAL_BOUND) * 0.25 + 1.5 * 2**-22
+        )
+        near(seen, f"n{n}", bound, input=f"{n} elements, mean 1.5, std 0.25", hint=hint)
         same(
-            seen, f"n{n}_guards", input="the memory around data", hint="an odd last sine is dropped"
+            seen,
+            f"n{n}_guards",
+            input="the memory around data",
+            hint="an odd last sine is dropped",
         )
 
 
@@ -259,9 +258,7 @@ def normal_place(seen: Seen) -> None:
 def normal_sample(seen: Seen) -> None:
     sample = seen.got("sample")
     true(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
-    wanted = seen.wanted.get("sample")
-    kept = sample if wanted is None else sample[~_free(seen, "sample", 1.5)]
-    mean, std = float(kept.mean(dtype=np.float64)), float(kept.std(dtype=np.float64))
+    mean, std = float(sample.mean(dtype=np.float64)), float(sample.std(dtype=np.float64))
     # Standard errors: 2/sqrt(n) = 6.3e-3 of the mean, 2/sqrt(2 n) = 4.5e-3 of std; 6.5 of each.
     text = "100 000 values, mean 1.5, std 2"
     true(

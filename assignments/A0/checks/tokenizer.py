@@ -49,8 +49,12 @@ def tokenizer_range(seen: Seen) -> None:
         ("last_is_null", "NULL for the last token"),
         ("size_is_null", "NULL for vocab_size"),
         ("huge_is_null", "NULL for 2^32 - 1"),
+        ("ok_after_free", "init_ok after tokenizer_free"),
+        ("null_after_free", "NULL after tokenizer_free"),
+        ("freed_twice", "a second tokenizer_free returns"),
     ):
-        same(seen, name, input=text, hint="the ids are 0 to vocab_size - 1")
+        hint = "the ids are 0 to vocab_size - 1; without init_ok there are none"
+        same(seen, name, input=text, hint=hint)
 
 
 def tokenizer_refuse(seen: Seen) -> None:
@@ -61,6 +65,8 @@ def tokenizer_refuse(seen: Seen) -> None:
         bad_version="version 3",
         version_1_other_size="version 1 with 300 tokens",
         length_0="a token of length 0",
+        version_0="version 0",
+        cut_in_token="a vocabulary cut short inside its last token",
         cut_short="a vocabulary cut short",
         header_cut_short="a header cut short",
     )

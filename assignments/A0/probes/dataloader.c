@@ -1,6 +1,7 @@
 // dataloader.c: observes llmc/dataloader.h on shards and eval files of its own, and on real shards.
 #include "llmc/dataloader.h"
 
+#include <glob.h>
 #include <unistd.h>
 
 #include "given.h"
@@ -9,8 +10,8 @@
 #define GIVEN_B 2
 #define GIVEN_T 3
 #define GIVEN_BT (GIVEN_B * GIVEN_T)
-#define PATTERN "shard_*.bin"
-#define EVAL_FILE "eval.bin"
+#define GIVEN_PATTERN "shard_*.bin"
+#define GIVEN_EVAL_FILE "eval.bin"
 
 // ---------------------------------------------------------------- shards
 
@@ -43,13 +44,13 @@ static void given_shards(uint64_t seed, const int *sizes, int count) {
     }
 }
 
-static const int TWO_SHARDS[] = {41, 30};
-static const int THREE_SHARDS[] = {41, 24, 33};
+static const int GIVEN_TWO_SHARDS[] = {41, 30};
+static const int GIVEN_FOUR_SHARDS[] = {41, 24, 33, 27};
 
 static void case_load_shard(uint64_t seed) {
     DataLoader loader;
-    given_shards(seed, TWO_SHARDS, 2);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    given_shards(seed, GIVEN_TWO_SHARDS, 2);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
     for (int shard = 1; shard >= 0; shard--) {
         int64_t tokens = dataloader_load_shard_(&loader, shard);
         observe_int(shard ? "tokens_1" : "tokens_0", tokens);
@@ -61,8 +62,8 @@ static void case_load_shard(uint64_t seed) {
 static void case_init(uint64_t seed) {
     DataLoader loader;
     memset(&loader, 0xA5, sizeof(loader));
-    given_shards(seed, TWO_SHARDS, 2);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 1, 2, 0);
+    given_shards(seed, GIVEN_TWO_SHARDS, 2);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 1, 2, 0);
     observe_int("process_rank", loader.process_rank);
     observe_int("num_processes", loader.num_processes);
     observe_int("B", (int64_t)loader.B);
@@ -79,8 +80,9 @@ static void case_init(uint64_t seed) {
     observe_int("current_sample_idx", (int64_t)loader.current_sample_idx);
 }
 
-#define MOST 40  // batches in one observation
-static int32_t taken_inputs[MOST * GIVEN_BT], taken_targets[MOST * GIVEN_BT], taken_samples[MOST];
+#define GIVEN_MOST 40  // batches in one observation
+static int32_t taken_inputs[GIVEN_MOST * GIVEN_BT], taken_targets[GIVEN_MOST * GIVEN_BT],
+    taken_samples[GIVEN_MOST];
 
 // The next `count` batches: inputs and targets, and current_sample_idx after each.
 static void observe_taken(DataLoader *loader, int count) {
@@ -99,8 +101,8 @@ static void observe_inputs(const char *name, DataLoader *loader, int count) {
 
 static void case_batches(uint64_t seed) {
     DataLoader loader;
-    given_shards(seed, TWO_SHARDS, 1);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    given_shards(seed, GIVEN_TWO_SHARDS, 1);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
     dataloader_load_batch(&loader);
     observe_i32("loaded_inputs", loader.inputs, GIVEN_BT);
     observe_i32("loaded_targets", loader.targets, GIVEN_BT);
@@ -123,7 +125,7 @@ static void case_far_end(uint64_t seed) {
     }
     fclose(file);
     DataLoader loader;
-    dataloader_init(&loader, PATTERN, 4, 1000, 0, 1, 0);
+    dataloader_init(&loader, GIVEN_PATTERN, 4, 1000, 0, 1, 0);
     loader.current_sample_idx = loader.shard_num_samples - 1;
     dataloader_load_batch(&loader);
     observe_int("samples", (int64_t)loader.shard_num_samples);
@@ -137,8 +139,22 @@ static void call_init(const char *pattern) {
     dataloader_init(&loader, pattern, GIVEN_B, GIVEN_T, 0, 1, 0);
 }
 
+static void call_init_2(const char *pattern) {
+    DataLoader loader;
+    dataloader_init(&loader, pattern, GIVEN_B, GIVEN_T, 0, 2, 0);
+}
+
+// Two good shards, of which the second loses all its tokens before it is opened: dataloader_init
+// would refuse it for another reason as well.
+static void call_load_shard(const char *path) {
+    DataLoader loader;
+    dataloader_init(&loader, "pair_*.bin", GIVEN_B, GIVEN_T, 0, 1, 0);
+    given_shard_as(path, 20240520, 1, 0, 0, 0, 0);
+    dataloader_load_shard_(&loader, 1);
+}
+
 static void case_refuse(uint64_t seed) {
-    given_shard_as("good.bin", 20240520, 1, 20, seed, 0, 20);
+    given_shard_as("good.bin", 20240520, 1, GIVEN_BT + 1, seed, 0, GIVEN_BT + 1);
     observe_ending("good", call_init, "good.bin");
     observe_ending("no_match", call_init, "nothing_*.bin");
     if (symlink("nowhere.bin", "dangling.bin") != 0) abort();
@@ -151,22 +167,26 @@ static void case_refuse(uint64_t seed) {
     observe_ending("more_tokens_claimed", call_init, "count.bin");
     given_shard_as("longer.bin", 20240520, 1, 20, seed, 0, 30);
     observe_ending("fewer_tokens_claimed", call_init, "longer.bin");
-    given_shard_as("zero.bin", 20240520, 1, 0, seed, 0, 0);
-    observe_ending("zero_tokens", call_init, "zero.bin");
+    given_shard_as("pair_0.bin", 20240520, 1, 20, seed, 0, 20);
+    given_shard_as("pair_1.bin", 20240520, 1, 20, seed, 1, 20);
+    observe_ending("zero_tokens", call_load_shard, "pair_1.bin");
     given_shard_as("short.bin", 20240520, 1, GIVEN_BT, seed, 0, GIVEN_BT);
     observe_ending("too_few_tokens", call_init, "short.bin");
+    given_shard_as("half.bin", 20240520, 1, 2 * GIVEN_BT, seed, 0, 2 * GIVEN_BT);
+    observe_ending("too_few_for_2", call_init_2, "half.bin");
+    const int start[3] = {20240520, 1, 20};
     FILE *file = given_file("header.bin");
-    given_write(file, "\xf8\xd8\x34\x01\x01\x00\x00\x00", 1, 8);
+    given_write(file, start, sizeof(int), 3);
     fclose(file);
     observe_ending("header_cut_short", call_init, "header.bin");
 }
 
 static void case_rollover(uint64_t seed) {
     DataLoader loader;
-    given_shards(seed, THREE_SHARDS, 3);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
-    observe_inputs("inputs", &loader, 28);
-    observe_i32("targets", taken_targets, 28 * GIVEN_BT);
+    given_shards(seed, GIVEN_FOUR_SHARDS, 4);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    observe_inputs("inputs", &loader, 36);
+    observe_i32("targets", taken_targets, 36 * GIVEN_BT);
 }
 
 static void case_striding(uint64_t seed) {
@@ -175,32 +195,32 @@ static void case_striding(uint64_t seed) {
     given_shards(seed, sizes, 2);
     for (int rank = 0; rank < 3; rank++) {
         DataLoader loader;
-        dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, rank, 3, 0);
+        dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, rank, 3, 0);
         observe_inputs(names[rank], &loader, 7);
     }
 }
 
 static void case_shuffled(uint64_t seed) {
     DataLoader loader;
-    given_shards(seed, THREE_SHARDS, 3);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
-    observe_inputs("inputs", &loader, 28);
+    given_shards(seed, GIVEN_FOUR_SHARDS, 4);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
+    observe_inputs("inputs", &loader, 36);
 }
 
 static void case_shuffled_ranks(uint64_t seed) {
     static const char *names[] = {"rank_0", "rank_1"};
-    given_shards(seed, THREE_SHARDS, 3);
+    given_shards(seed, GIVEN_FOUR_SHARDS, 4);
     for (int rank = 0; rank < 2; rank++) {
         DataLoader loader;
-        dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, rank, 2, 1);
-        observe_inputs(names[rank], &loader, 12);
+        dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, rank, 2, 1);
+        observe_inputs(names[rank], &loader, 16);
     }
 }
 
 static void case_resume(uint64_t seed) {
     DataLoader loader;
-    given_shards(seed, THREE_SHARDS, 3);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    given_shards(seed, GIVEN_FOUR_SHARDS, 4);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
     dataloader_resume(&loader, 2, 3);
     observe_int("shard", (int64_t)loader.current_shard_idx);
     observe_int("sample", (int64_t)loader.current_sample_idx);
@@ -209,19 +229,21 @@ static void case_resume(uint64_t seed) {
 
 static void case_resume_shuffled(uint64_t seed) {
     DataLoader loader;
-    given_shards(seed, THREE_SHARDS, 3);
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
+    given_shards(seed, GIVEN_FOUR_SHARDS, 4);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
     dataloader_resume(&loader, 0, 2);
     observe_inputs("inputs", &loader, 24);
 }
 
-// Of the real training shards: two batches, the number in an epoch, and the sum of all inputs.
+// Of the first real training shard: two batches, the number in an epoch, and the sum of all inputs.
 static void case_real(uint64_t seed) {
     (void)seed;
     char pattern[4096];
+    glob_t found;
     DataLoader loader;
     snprintf(pattern, sizeof(pattern), "%s/*_train_*.bin", observe_data ? observe_data : ".");
-    dataloader_init(&loader, pattern, 4, 64, 0, 1, 0);
+    if (glob(pattern, 0, NULL, &found) != 0) abort();
+    dataloader_init(&loader, found.gl_pathv[0], 4, 64, 0, 1, 0);
     int64_t count = 0, sum = 0;
     do {
         dataloader_next_batch(&loader);
@@ -229,15 +251,14 @@ static void case_real(uint64_t seed) {
         if (count < 2) observe_i32(count ? "targets_1" : "targets_0", loader.targets, 256);
         for (int i = 0; i < 256; i++) sum += loader.inputs[i];
         count++;
-    } while (loader.current_shard_idx + 1 < loader.glob_result.gl_pathc ||
-             loader.current_sample_idx < loader.shard_num_samples);
+    } while (loader.current_sample_idx < loader.shard_num_samples);
     observe_int("batches", count);
     observe_int("sum", sum);
 }
 
 // ---------------------------------------------------------------- multiple choice
 
-#define EVAL_T 24
+#define GIVEN_EVAL_T 24
 
 static void given_eval_header(FILE *file, int magic, int version, int examples, int longest) {
     int header[256] = {magic, version, examples, longest};
@@ -291,17 +312,18 @@ static void observe_eval_batch(int i, const EvalLoader *l) {
     static const char *names[][4] = {{"inputs_0", "targets_0", "mask_0", "label_0"},
                                      {"inputs_1", "targets_1", "mask_1", "label_1"},
                                      {"inputs_2", "targets_2", "mask_2", "label_2"}};
-    observe_i32(names[i][0], l->inputs, 8 * EVAL_T);
-    observe_i32(names[i][1], l->targets, 8 * EVAL_T);
-    observe_u8(names[i][2], l->mask, 8 * EVAL_T);
+    observe_i32(names[i][0], l->inputs, 8 * GIVEN_EVAL_T);
+    observe_i32(names[i][1], l->targets, 8 * GIVEN_EVAL_T);
+    observe_u8(names[i][2], l->mask, 8 * GIVEN_EVAL_T);
     observe_i32(names[i][3], l->label, 2);
 }
 
 static void case_eval_rows(uint64_t seed) {
     EvalLoader loader;
     memset(&loader, 0xA5, sizeof(loader));
-    given_eval_as(EVAL_FILE, 20240522, 1, 5, seed, 5);
-    evalloader_init(&loader, EVAL_FILE, 8, EVAL_T, 0, 1);
+    given_eval_as(GIVEN_EVAL_FILE, 20240522, 1, 5, seed, 5);
+    evalloader_init(&loader, GIVEN_EVAL_FILE, 10, GIVEN_EVAL_T, 0,
+                    1);  // two rows are too few for an example
     observe_int("num_examples", loader.num_examples);
     observe_int("num_batches", loader.num_batches);
     for (int i = 0; i < 3; i++) {
@@ -316,40 +338,44 @@ static void case_eval_rows(uint64_t seed) {
 
 // For each process of several: how many examples it has, and what its first batch holds.
 static void observe_processes(const char *counts, const char *firsts, const char *masked,
-                              uint64_t seed, int processes) {
-    int32_t count[8], first[8] = {0}, ones[8] = {0};
-    given_eval_as(EVAL_FILE, 20240522, 1, 7, seed, 7);
+                              const char *batches, uint64_t seed, int processes) {
+    int32_t count[8], first[8] = {0}, ones[8] = {0}, batch[8];
+    given_eval_as(GIVEN_EVAL_FILE, 20240522, 1, 7, seed, 7);
     for (int rank = 0; rank < processes; rank++) {
         EvalLoader l;
         memset(&l, 0xA5, sizeof(l));
-        evalloader_init(&l, EVAL_FILE, 8, EVAL_T, rank, processes);
+        evalloader_init(&l, GIVEN_EVAL_FILE, 8, GIVEN_EVAL_T, rank, processes);
         int has = l.end_example_index - l.start_example_index;
         count[rank] = has > 0 ? has : 0;
+        batch[rank] = l.num_batches;
         evalloader_next_batch(&l);
         if (has > 0) first[rank] = l.inputs[0];
-        for (int i = 0; i < 8 * EVAL_T; i++) ones[rank] += l.mask[i];
+        for (int i = 0; i < 8 * GIVEN_EVAL_T; i++) ones[rank] += l.mask[i];
     }
     observe_i32(counts, count, (size_t)processes);
     observe_i32(firsts, first, (size_t)processes);
     observe_i32(masked, ones, (size_t)processes);
+    observe_i32(batches, batch, (size_t)processes);
 }
 
 static void case_eval_ranks(uint64_t seed) {
-    observe_processes("counts_of_3", "firsts_of_3", "masked_of_3", seed, 3);
-    observe_processes("counts_of_5", "firsts_of_5", "masked_of_5", seed, 5);
-    observe_processes("counts_of_8", "firsts_of_8", "masked_of_8", seed, 8);
+    observe_processes("counts_of_3", "firsts_of_3", "masked_of_3", "batches_of_3", seed, 3);
+    observe_processes("counts_of_5", "firsts_of_5", "masked_of_5", "batches_of_5", seed, 5);
+    observe_processes("counts_of_8", "firsts_of_8", "masked_of_8", "batches_of_8", seed, 8);
 }
 
 // Right answers on masks, labels and losses made here: 3 examples of 4 rows, the last one padding.
+// Losses are (16 k + completion) / 2^16 and rows have 1, 2 or 4 of them: every mean is exact in
+// float, in any order of summation, and no two of an example are equal.
 static void case_eval_stat(uint64_t seed) {
-    enum { ROUNDS = 40, ROWS = 12, LEN = 6 };
-    char mask[ROWS * LEN];
-    int label[3], zeros[ROWS * LEN] = {0};
-    float losses[ROWS * LEN];
-    int32_t right[ROUNDS];
+    enum { GIVEN_ROUNDS = 40, GIVEN_ROWS = 12, GIVEN_LEN = 6 };
+    char mask[GIVEN_ROWS * GIVEN_LEN];
+    int label[3], zeros[GIVEN_ROWS * GIVEN_LEN] = {0};
+    float losses[GIVEN_ROWS * GIVEN_LEN];
+    int32_t right[GIVEN_ROUNDS];
     EvalLoader loader = {.num_processes = 1,
-                         .B = ROWS,
-                         .T = LEN,
+                         .B = GIVEN_ROWS,
+                         .T = GIVEN_LEN,
                          .num_examples = 2,
                          .num_batches = 1,
                          .end_example_index = 2,
@@ -359,32 +385,34 @@ static void case_eval_stat(uint64_t seed) {
                          .mask = mask,
                          .label = label,
                          .num_completions = 4};
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < GIVEN_ROUNDS; round++) {
         const uint64_t place = 5000000 + (uint64_t)round * 1000;
         memset(mask, 0, sizeof(mask));
-        for (int i = 0; i < ROWS * LEN; i++)
-            losses[i] = 8.0f * given_unit(seed, place + 100 + (uint64_t)i);
+        for (int i = 0; i < GIVEN_ROWS * GIVEN_LEN; i++)
+            losses[i] = (float)(16 * given_int(seed, place + 100 + (uint64_t)i, 0, 32768) +
+                                i / GIVEN_LEN % 4) /
+                        65536.0f;
         for (int row = 0; row < 8; row++) {
             int from = given_int(seed, place + (uint64_t)row, 0, 3);
-            int count = given_int(seed, place + 20 + (uint64_t)row, 1, 3);
-            for (int t = from; t < from + count; t++) mask[row * LEN + t] = 1;
+            int count = 1 << given_int(seed, place + 20 + (uint64_t)row, 0, 3);
+            for (int t = from; t < from + count; t++) mask[row * GIVEN_LEN + t] = 1;
         }
         for (int e = 0; e < 3; e++) label[e] = given_int(seed, place + 40 + (uint64_t)e, 0, 4);
         if (round % 2) label[2] = 0;
         right[round] = evalloader_stat_losses(&loader, losses);
     }
-    observe_i32("right", right, ROUNDS);
+    observe_i32("right", right, GIVEN_ROUNDS);
 }
 
 static void call_eval(const char *path) {
     EvalLoader loader;
-    evalloader_init(&loader, path, 8, EVAL_T, 0, 1);
+    evalloader_init(&loader, path, 8, GIVEN_EVAL_T, 0, 1);
     evalloader_next_batch(&loader);
 }
 
 static void call_eval_rows_3(const char *path) {
     EvalLoader loader;
-    evalloader_init(&loader, path, 3, EVAL_T, 0, 1);
+    evalloader_init(&loader, path, 3, GIVEN_EVAL_T, 0, 1);
 }
 
 static void call_eval_short_rows(const char *path) {
@@ -405,8 +433,9 @@ static void case_eval_refuse(uint64_t seed) {
     observe_ending("bad_version", call_eval, "version.bin");
     given_eval_as("cut.bin", 20240522, 1, 2, seed, 1);
     observe_ending("cut_short", call_eval, "cut.bin");
+    const int start[4] = {20240522, 1, 2, 100};
     FILE *file = given_file("header.bin");
-    given_write(file, "\xfa\xd8\x34\x01\x01\x00\x00\x00", 1, 8);
+    given_write(file, start, sizeof(int), 4);
     fclose(file);
     observe_ending("header_cut_short", call_eval, "header.bin");
 }
@@ -415,14 +444,14 @@ static void case_eval_refuse(uint64_t seed) {
 
 static void call_life(void) {
     DataLoader loader;
-    dataloader_init(&loader, PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 1);
     observe_inputs("inputs", &loader, 20);
-    dataloader_resume(&loader, 1, 0);
+    dataloader_resume(&loader, loader.current_shard_idx, 0);  // its permutation is there
     observe_inputs("resumed", &loader, 1);
     dataloader_free(&loader);
     memset(&loader, 0, sizeof(loader));
     EvalLoader eval;
-    evalloader_init(&eval, EVAL_FILE, 8, EVAL_T, 0, 1);
+    evalloader_init(&eval, GIVEN_EVAL_FILE, 8, GIVEN_EVAL_T, 0, 1);
     for (int i = 0; i < 3; i++) evalloader_next_batch(&eval);
     evalloader_reset(&eval);
     evalloader_free(&eval);
@@ -430,8 +459,8 @@ static void call_life(void) {
 }
 
 static void case_life(uint64_t seed) {
-    given_shards(seed, THREE_SHARDS, 3);
-    given_eval_as(EVAL_FILE, 20240522, 1, 5, seed, 5);
+    given_shards(seed, GIVEN_FOUR_SHARDS, 4);
+    given_eval_as(GIVEN_EVAL_FILE, 20240522, 1, 5, seed, 5);
     int before = observe_open_files();
     call_life();
     observe_int("files_left_open", observe_open_files() - before);

@@ -5,7 +5,7 @@
 #include "given.h"
 #include "observe.h"
 
-#define SAMPLE 100000  // draws behind a statistic
+#define GIVEN_SAMPLE 100000  // draws behind a statistic
 
 // A state as it stands `drawn` (1..624) draws after a twist.
 static mt19937_state given_state(uint64_t seed, unsigned int drawn) {
@@ -25,6 +25,7 @@ static void case_manual_seed(uint64_t seed) {
     static const char *words[] = {"words_137", "words_42", "words_wide", "words_seed"};
     static const char *places[] = {"place_137", "place_42", "place_wide", "place_seed"};
     static const char *matrices[] = {"matrix_137", "matrix_42", "matrix_wide", "matrix_seed"};
+    static const char *kept[] = {"kept_137", "kept_42", "kept_wide", "kept_seed"};
     const unsigned long long seeds[] = {137, 42, (7ull << 32) + 9, given_u64(seed, 0)};
     for (int i = 0; i < 4; i++) {
         mt19937_state s;
@@ -33,6 +34,7 @@ static void case_manual_seed(uint64_t seed) {
         observe_u32(words[i], s.state_, MERSENNE_STATE_N);
         observe_place(places[i], &s);
         observe_u32(matrices[i], s.MATRIX_A, 2);
+        observe_int(kept[i], (int64_t)s.seed_);
     }
 }
 
@@ -95,11 +97,11 @@ static void case_randint64(uint64_t seed) {
 }
 
 // Draws that reach both ends: tempered, these words are 0, 2^32 - 1, 2^24 - 1 and 2^32 - 2^24.
-static const uint32_t END_WORDS[] = {0x00000000, 0x12dd9bb3, 0xf62d7a6f, 0xe4f0e1dc};
+static const uint32_t GIVEN_END_WORDS[] = {0x00000000, 0x12dd9bb3, 0xf62d7a6f, 0xe4f0e1dc};
 
 static mt19937_state given_end_state(void) {
     mt19937_state s = given_state(0, 1);
-    for (int i = 0; i < 8; i++) s.state_[1 + i] = END_WORDS[i % 4];
+    for (int i = 0; i < 8; i++) s.state_[1 + i] = GIVEN_END_WORDS[i % 4];
     return s;
 }
 
@@ -114,10 +116,10 @@ static void case_randfloat32_golden(uint64_t seed) {
 }
 
 static void case_randfloat32_sample(uint64_t seed) {
-    static float sample[SAMPLE];
+    static float sample[GIVEN_SAMPLE];
     mt19937_state s = given_state(seed, 1);
-    for (int i = 0; i < SAMPLE; i++) sample[i] = randfloat32(&s);
-    observe_f32("sample", sample, SAMPLE);
+    for (int i = 0; i < GIVEN_SAMPLE; i++) sample[i] = randfloat32(&s);
+    observe_f32("sample", sample, GIVEN_SAMPLE);
 }
 
 static void case_randfloat64_golden(uint64_t seed) {
@@ -126,21 +128,21 @@ static void case_randfloat64_golden(uint64_t seed) {
     for (int i = 0; i < 6; i++) draws[i] = randfloat64(&s);
     observe_f64("draws", draws, 6);
     s = given_end_state();
-    s.state_[1] = s.state_[2] = END_WORDS[1];
+    s.state_[1] = s.state_[2] = GIVEN_END_WORDS[1];
     for (int i = 0; i < 2; i++) draws[i] = randfloat64(&s);
     observe_f64("ends", draws, 2);
 }
 
 static void case_randfloat64_sample(uint64_t seed) {
-    static double sample[SAMPLE / 4];
+    static double sample[GIVEN_SAMPLE / 4];
     mt19937_state s = given_state(seed, 1);
-    for (int i = 0; i < SAMPLE / 4; i++) sample[i] = randfloat64(&s);
-    observe_f64("sample", sample, SAMPLE / 4);
+    for (int i = 0; i < GIVEN_SAMPLE / 4; i++) sample[i] = randfloat64(&s);
+    observe_f64("sample", sample, GIVEN_SAMPLE / 4);
 }
 
 // Calls fill(data + 4, ...) between guards, and reports what it left in both.
-#define GUARD 777.0f
-#define GUARDED 72
+#define GIVEN_GUARD 777.0f
+#define GIVEN_GUARDED 72
 static void observe_guarded(const char *name, const char *guards, const float *data, size_t n) {
     float outside[8];
     for (size_t i = 0; i < 4; i++) {
@@ -152,8 +154,8 @@ static void observe_guarded(const char *name, const char *guards, const float *d
 }
 
 static float *given_guarded(void) {
-    static float data[GUARDED];
-    for (int i = 0; i < GUARDED; i++) data[i] = GUARD;
+    static float data[GIVEN_GUARDED];
+    for (int i = 0; i < GIVEN_GUARDED; i++) data[i] = GIVEN_GUARD;
     return data;
 }
 
@@ -164,7 +166,7 @@ static void case_uniform(uint64_t seed) {
     observe_guarded("wide", "wide_guards", data, 50);
     observe_place("wide_place", &s);
     data = given_guarded();
-    uniform_(data + 4, 17, 0.25f, 0.75f, &s);
+    uniform_(data + 4, 17, -0.75f, -0.25f, &s);
     observe_guarded("narrow", "narrow_guards", data, 17);
     observe_place("narrow_place", &s);
     uniform_(data, 0, 0.0f, 1.0f, &s);
@@ -213,10 +215,10 @@ static void case_normal(uint64_t seed) {
 }
 
 static void case_normal_sample(uint64_t seed) {
-    static float sample[SAMPLE];
+    static float sample[GIVEN_SAMPLE];
     mt19937_state s = given_state(seed, 1);
-    normal_(sample, SAMPLE, 1.5f, 2.0f, &s);
-    observe_f32("sample", sample, SAMPLE);
+    normal_(sample, GIVEN_SAMPLE, 1.5f, 2.0f, &s);
+    observe_f32("sample", sample, GIVEN_SAMPLE);
 }
 
 static void case_identity(uint64_t seed) {

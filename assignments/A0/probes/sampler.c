@@ -4,7 +4,7 @@
 #include "given.h"
 #include "observe.h"
 
-#define COINS 4000
+#define GIVEN_COINS 4000
 
 static void case_random_u32(uint64_t seed) {
     static const char *names[] = {"draws_1", "draws_seed"};
@@ -59,13 +59,13 @@ static void case_index(uint64_t seed) {
 }
 
 static void case_distribution(uint64_t seed) {
-    static int32_t ids[COINS];
+    static int32_t ids[GIVEN_COINS];
     float logits[12];
     for (int k = 0; k < 12; k++) logits[k] = 4.0f * given_unit(seed, (uint64_t)k) - 2.0f;
-    for (int i = 0; i < COINS; i++) {
+    for (int i = 0; i < GIVEN_COINS; i++) {
         ids[i] = sample_softmax(logits, 12, given_unit(seed, (uint64_t)(100 + i)));
     }
-    observe_i32("ids", ids, COINS);
+    observe_i32("ids", ids, GIVEN_COINS);
 }
 
 static void case_life(uint64_t seed) {

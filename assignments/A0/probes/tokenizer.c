@@ -4,9 +4,9 @@
 #include "given.h"
 #include "observe.h"
 
-#define SMALL 300  // tokens of the small vocabulary
-#define SMALL_EOT 17
-#define FILE_NAME "vocab.bin"
+#define GIVEN_SMALL 300  // tokens of the small vocabulary
+#define GIVEN_SMALL_EOT 17
+#define GIVEN_FILE_NAME "vocab.bin"
 
 // Bytes of token `id`: the 256 single bytes, then longer ones with any byte, two of them long.
 static int given_token(uint64_t seed, int id, unsigned char *bytes) {
@@ -20,7 +20,7 @@ static int given_token(uint64_t seed, int id, unsigned char *bytes) {
 
 static FILE *given_header(uint32_t magic, uint32_t version, uint32_t tokens, uint32_t eot) {
     uint32_t header[256] = {magic, version, tokens, eot};
-    FILE *file = given_file(FILE_NAME);
+    FILE *file = given_file(GIVEN_FILE_NAME);
     given_write(file, header, sizeof(uint32_t), 256);
     return file;
 }
@@ -29,15 +29,15 @@ static FILE *given_header(uint32_t magic, uint32_t version, uint32_t tokens, uin
 static void given_tokens(FILE *file, uint64_t seed, int count) {
     unsigned char bytes[256];
     for (int id = 0; id < count; id++) {
-        unsigned char length = (unsigned char)given_token(seed, id % SMALL, bytes);
+        unsigned char length = (unsigned char)given_token(seed, id % GIVEN_SMALL, bytes);
         given_write(file, &length, 1, 1);
         given_write(file, bytes, 1, length);
     }
 }
 
 static void given_small_vocabulary(uint64_t seed) {
-    FILE *file = given_header(20240328, 2, SMALL, SMALL_EOT);
-    given_tokens(file, seed, SMALL);
+    FILE *file = given_header(20240328, 2, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL);
     fclose(file);
 }
 
@@ -53,7 +53,7 @@ static void observe_strings(const char *name, Tokenizer *t, uint64_t seed, int f
     unsigned char given[256];
     size_t used = 0;
     for (int id = from; id < to; id++) {
-        size_t length = (size_t)given_token(seed, id % SMALL, given) + 1;
+        size_t length = (size_t)given_token(seed, id % GIVEN_SMALL, given) + 1;
         const char *token = tokenizer_decode(t, (uint32_t)id);
         if (token == NULL) break;
         memcpy(all + used, token, length);
@@ -68,8 +68,8 @@ static void call_safe_printf(const void *piece) {
 
 static void call_safe_printf_bytes(const void *unused) {
     (void)unused;
-    for (int byte = 1; byte < 256; byte++) {
-        const char piece[2] = {(char)byte, '\0'};
+    for (int value = 1; value < 256; value++) {
+        const char piece[2] = {(char)value, '\0'};
         safe_printf(piece);
     }
 }
@@ -93,7 +93,7 @@ static void case_version_2(uint64_t seed) {
     Tokenizer t;
     memset(&t, 0xA5, sizeof(t));
     given_small_vocabulary(seed);
-    tokenizer_init(&t, FILE_NAME);
+    tokenizer_init(&t, GIVEN_FILE_NAME);
     observe_fields(&t);
     observe_strings("first", &t, seed, 0, 8);
 }
@@ -104,7 +104,7 @@ static void case_version_1(uint64_t seed) {
     FILE *file = given_header(20240328, 1, 50257, 12345);  // header[3] means nothing in version 1
     given_tokens(file, seed, 50257);
     fclose(file);
-    tokenizer_init(&t, FILE_NAME);
+    tokenizer_init(&t, GIVEN_FILE_NAME);
     observe_fields(&t);
     observe_strings("last", &t, seed, 50249, 50257);
 }
@@ -123,18 +123,23 @@ static void case_missing(uint64_t seed) {
 static void case_decode(uint64_t seed) {
     Tokenizer t;
     given_small_vocabulary(seed);
-    tokenizer_init(&t, FILE_NAME);
+    tokenizer_init(&t, GIVEN_FILE_NAME);
     observe_strings("single", &t, seed, 0, 256);
-    observe_strings("longer", &t, seed, 256, SMALL);
+    observe_strings("longer", &t, seed, 256, GIVEN_SMALL);
 }
 
 static void case_range(uint64_t seed) {
     Tokenizer t;
     given_small_vocabulary(seed);
-    tokenizer_init(&t, FILE_NAME);
-    observe_int("last_is_null", tokenizer_decode(&t, SMALL - 1) == NULL);
-    observe_int("size_is_null", tokenizer_decode(&t, SMALL) == NULL);
+    tokenizer_init(&t, GIVEN_FILE_NAME);
+    observe_int("last_is_null", tokenizer_decode(&t, GIVEN_SMALL - 1) == NULL);
+    observe_int("size_is_null", tokenizer_decode(&t, GIVEN_SMALL) == NULL);
     observe_int("huge_is_null", tokenizer_decode(&t, 0xffffffffu) == NULL);
+    tokenizer_free(&t);
+    observe_int("ok_after_free", t.init_ok);
+    observe_int("null_after_free", tokenizer_decode(&t, 0) == NULL);
+    tokenizer_free(&t);
+    observe_int("freed_twice", 1);
 }
 
 static void call_init(const char *path) {
@@ -145,38 +150,50 @@ static void call_init(const char *path) {
 static void case_refuse(uint64_t seed) {
     unsigned char zero = 0;
     given_small_vocabulary(seed);
-    observe_ending("good", call_init, FILE_NAME);
+    observe_ending("good", call_init, GIVEN_FILE_NAME);
 
-    FILE *file = given_header(20240329, 2, SMALL, SMALL_EOT);
-    given_tokens(file, seed, SMALL);
+    FILE *file = given_header(20240329, 2, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL);
     fclose(file);
-    observe_ending("bad_magic", call_init, FILE_NAME);
+    observe_ending("bad_magic", call_init, GIVEN_FILE_NAME);
 
-    file = given_header(20240328, 3, SMALL, SMALL_EOT);
-    given_tokens(file, seed, SMALL);
+    file = given_header(20240328, 3, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL);
     fclose(file);
-    observe_ending("bad_version", call_init, FILE_NAME);
+    observe_ending("bad_version", call_init, GIVEN_FILE_NAME);
 
-    file = given_header(20240328, 1, SMALL, 0);
-    given_tokens(file, seed, SMALL);
+    file = given_header(20240328, 0, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL);
     fclose(file);
-    observe_ending("version_1_other_size", call_init, FILE_NAME);
+    observe_ending("version_0", call_init, GIVEN_FILE_NAME);
 
-    file = given_header(20240328, 2, SMALL, SMALL_EOT);
-    given_tokens(file, seed, SMALL - 1);
+    file = given_header(20240328, 1, GIVEN_SMALL, 0);
+    given_tokens(file, seed, GIVEN_SMALL);
+    fclose(file);
+    observe_ending("version_1_other_size", call_init, GIVEN_FILE_NAME);
+
+    file = given_header(20240328, 2, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL - 1);
     given_write(file, &zero, 1, 1);
     fclose(file);
-    observe_ending("length_0", call_init, FILE_NAME);
+    observe_ending("length_0", call_init, GIVEN_FILE_NAME);
 
-    file = given_header(20240328, 2, SMALL, SMALL_EOT);
-    given_tokens(file, seed, SMALL - 7);
+    file = given_header(20240328, 2, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL - 7);
     fclose(file);
-    observe_ending("cut_short", call_init, FILE_NAME);
+    observe_ending("cut_short", call_init, GIVEN_FILE_NAME);
 
-    file = given_file(FILE_NAME);
-    given_write(file, "\x48\xd9\x34\x01", 1, 4);
+    file = given_header(20240328, 2, GIVEN_SMALL, GIVEN_SMALL_EOT);
+    given_tokens(file, seed, GIVEN_SMALL - 1);
+    given_write(file, "\x09only", 1, 5);
     fclose(file);
-    observe_ending("header_cut_short", call_init, FILE_NAME);
+    observe_ending("cut_in_token", call_init, GIVEN_FILE_NAME);
+
+    const uint32_t start[4] = {20240328, 2, 0, GIVEN_SMALL_EOT};
+    file = given_file(GIVEN_FILE_NAME);
+    given_write(file, start, sizeof(uint32_t), 4);
+    fclose(file);
+    observe_ending("header_cut_short", call_init, GIVEN_FILE_NAME);
 }
 
 static void case_gpt2(uint64_t seed) {
@@ -199,8 +216,8 @@ static void case_gpt2(uint64_t seed) {
 static void call_life(uint64_t seed) {
     Tokenizer t;
     given_small_vocabulary(seed);
-    tokenizer_init(&t, FILE_NAME);
-    observe_strings("longer", &t, seed, 256, SMALL);
+    tokenizer_init(&t, GIVEN_FILE_NAME);
+    observe_strings("longer", &t, seed, 256, GIVEN_SMALL);
     tokenizer_free(&t);
     memset(&t, 0, sizeof(t));
 }

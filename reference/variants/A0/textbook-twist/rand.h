@@ -1,4 +1,4 @@
-// rand.h: the textbook's twist, one loop with indices mod 624 and a branch; seed_ is never set; K&R and tabs.
+// rand.h: the textbook's twist, one loop with indices mod 624 and a branch; K&R and tabs.
 #ifndef RAND_H
 #define RAND_H
 
@@ -20,6 +20,7 @@ typedef struct {
 
 static inline void manual_seed(mt19937_state *state, unsigned long long seed) {
 	unsigned long long word = seed & 0xffffffff;
+	state->seed_ = seed;
 	state->MATRIX_A[0] = 0x0;
 	state->MATRIX_A[1] = 0x9908b0df;
 	for (int j = 0; j < MERSENNE_STATE_N; j++) {
