@@ -170,6 +170,7 @@ def test_staff_options_are_not_shown_without_staff() -> None:
     assert "--fresh" not in cli.parser(staff=False).format_help()
 
 
+@pytest.mark.slow
 def test_files_named_like_modules_change_nothing(tmp_path: Path) -> None:
     """Neither beside the grader nor in the working folder are they imported."""
     for name in ("grade", "pyproject.toml"):
@@ -190,6 +191,7 @@ def test_files_named_like_modules_change_nothing(tmp_path: Path) -> None:
     assert "0 of 4 points" in seen.stdout
 
 
+@pytest.mark.slow
 def test_without_staff_the_folder_still_grades_and_fresh_says_why_not(tmp_path: Path) -> None:
     for name in ("grade", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)

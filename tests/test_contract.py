@@ -133,6 +133,7 @@ def without_times(document: dict) -> dict:
 
 
 @pytest.mark.parametrize("student", ["stubs", "reference", "leaky"])
+@pytest.mark.slow
 def test_two_runs_give_the_same_json_apart_from_times(student: str, graded, edited) -> None:
     trees = {
         "stubs": ROOT,

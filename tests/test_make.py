@@ -80,6 +80,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
+@pytest.mark.slow
 def test_each_subtest_can_fail(tree: Path, name: str) -> None:
     header = tree / "reference" / "llmc" / "dataloader.h"
     right, wrong = WRONG[name]
