@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder import sandbox
+from autograder.files import digest, scratch_folder, write_whole
 from autograder.rubric import ROOT
 
 RUNTIME = ROOT / "assignments" / "observe"
@@ -351,33 +349,3 @@ def _notes(text: str, student: Path) -> tuple[Note, ...]:
     ]
     notes += [Note("link", what, True) for what in LINK.findall(text)]
     return tuple(notes[:20])
-
-
-# ---------------------------------------------------------------- files
-
-
-def digest(*parts: str | bytes) -> str:
-    """A hash of all parts and where each ends."""
-    state = hashlib.sha256()
-    for part in parts:
-        block = part.encode() if isinstance(part, str) else part
-        state.update(len(block).to_bytes(8, "little") + block)
-    return state.hexdigest()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes beside the target and renames, so that nobody ever reads half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
-
-
-@contextlib.contextmanager
-def scratch_folder(build: Path) -> Iterator[Path]:
-    scratch = build / "scratch"
-    scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=scratch) as name:
-        yield Path(name)

@@ -6,12 +6,15 @@ import argparse
 import secrets
 import shlex
 import sys
+import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from autograder import report, rubric
 from autograder.build import NoCompiler
+from autograder.files import write_whole
 from autograder.rubric import ROOT, RubricError
 from autograder.run import REFERENCE, Options, Result, UnknownName, grade, real_data, select
 
@@ -30,33 +33,25 @@ def parser(staff: bool) -> argparse.ArgumentParser:
         epilog="Exit status: 0 all points earned, 1 points missing, 2 usage, 3 grader fault.",
     )
     p.add_argument("assignment", nargs="?", help=f"one of: {' '.join(rubric.assignments())}")
-    p.add_argument("names", nargs="*", metavar="NAME", help="only these items, or what begins so")
+    p.add_argument(
+        "names", nargs="*", metavar="NAME", help="only these items, or ids that start so"
+    )
     p.add_argument("--list", action="store_true", help="show items and points, grade nothing")
     p.add_argument("--json", type=Path, metavar="FILE", help="write the result there as well")
     p.add_argument("--student", type=Path, metavar="DIR", help="grade DIR/llmc instead of llmc")
     p.add_argument("-v", "--verbose", action="store_true", help="explain every row that is not ok")
-    p.add_argument("-j", type=int, metavar="N", help="so many processes at a time")
-    if staff:
-        p.add_argument("--reference", action="store_true", help="grade the reference solution")
-        p.add_argument(
-            "--fresh",
-            nargs="?",
-            type=int,
-            const=-1,
-            metavar="SEED",
-            help="new inputs; wanted is what the reference reports on them",
-        )
+    p.add_argument("-j", type=int, metavar="N", help="run at most N programs at once")
+    reference = "grade the reference solution" if staff else argparse.SUPPRESS
+    fresh = "new inputs; wanted is what the reference reports on them" if staff else reference
+    p.add_argument("--reference", action="store_true", help=reference)
+    p.add_argument("--fresh", nargs="?", type=int, const=-1, metavar="SEED", help=fresh)
     return p
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
     staff = (ROOT / "staff").is_dir()
-    argv = list(sys.argv[1:] if argv is None else argv)
-    if not staff and "--fresh" in argv:
-        report.complain("--fresh compares with the reference, which is not in this folder")
-        return USAGE
-    arguments = parser(staff).parse_args(argv)
+    arguments = parser(staff).parse_intermixed_args(argv)
     if arguments.assignment is None:
         parser(staff).print_help(sys.stderr)
         return USAGE
@@ -70,6 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE
     except RubricError as fault:
         report.complain(f"the rubric is wrong: {fault}")
+        return FAULT
+    except Exception as fault:  # ours, whatever it is: never a traceback, never a verdict
+        write_whole(ROOT / "build" / "fault.txt", traceback.format_exc().encode())
+        report.complain(f"the grader failed: {fault}; please report it with build/fault.txt")
         return FAULT
     except KeyboardInterrupt:
         report.complain("stopped")
@@ -103,10 +102,9 @@ def _grade(arguments: argparse.Namespace) -> int:
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    reference = getattr(arguments, "reference", False)
-    fresh = getattr(arguments, "fresh", None)
-    if fresh is not None and not (REFERENCE / "llmc").is_dir():
-        raise Usage("--fresh compares with the reference, which is not in this folder")
+    reference, fresh = arguments.reference, arguments.fresh
+    if (reference or fresh is not None) and not (REFERENCE / "llmc").is_dir():
+        raise Usage("this needs the reference, which is not in this folder")
     if fresh == -1:
         fresh = secrets.randbelow(2**31)
     if fresh is not None and not 0 <= fresh < 2**63:
@@ -115,7 +113,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         raise Usage("--reference or --student, not both")
     student = REFERENCE if reference else (arguments.student or ROOT).resolve()
     if not (student / "llmc").is_dir():
-        raise Usage(f"{arguments.student}: no folder llmc in it")
+        raise Usage(f"{student}: no folder llmc in it")
     if arguments.j is not None and arguments.j < 1:
         raise Usage(f"-j {arguments.j}: at least 1")
     rerun = " --reference" if reference else ""
@@ -128,9 +126,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         fresh=fresh,
         rerun=rerun,
     )
-    return (
-        options if arguments.j is None else Options(**(vars(options) | {"parallel": arguments.j}))
-    )
+    return options if arguments.j is None else replace(options, parallel=arguments.j)
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

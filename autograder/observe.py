@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from autograder import build as build_files
 from autograder import sandbox
+from autograder.files import digest, write_whole
 
 TYPES = {
     b"i64": np.int64,
@@ -119,7 +119,7 @@ def run(
     for i, outcome in zip(missing, fresh, strict=True):
         kept[i] = outcome
         if cached:
-            build_files.write_whole(_kept_path(cases[i], build), _to_json(outcome))
+            write_whole(_kept_path(cases[i], build), _to_json(outcome))
     return [_observed(outcome) for outcome in kept if outcome is not None]
 
 
@@ -143,7 +143,7 @@ def _run(
 
 def _kept_path(case: Case, build: Path) -> Path:
     """The program's name is the hash of all that it was made of."""
-    data = build_files.digest(str(case.data))[:8] if case.data else "none"
+    data = digest(str(case.data))[:8] if case.data else "none"
     name = f"{case.binary.name}-{case.name}-{case.seed}-{data}.json"
     return build / "cache" / "observed" / name
 

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from autograder import __version__, run
-from autograder.build import Built, write_whole
+from autograder.build import Built
+from autograder.files import write_whole
 from autograder.rubric import Item, Part, Rubric
 from autograder.run import ItemResult, Options, PartResult, Result, Row
 

@@ -18,6 +18,7 @@ import numpy as np
 from autograder import build, observe, sandbox
 from autograder.build import Built, Source, Toolchain
 from autograder.compare import Cannot, Mismatch, Seen, Waiting
+from autograder.files import scratch_folder
 from autograder.observe import Array, Case, Observed
 from autograder.rubric import ROOT, Credit, Item, Part, Rubric
 
@@ -167,9 +168,7 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
 def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]]:
     """The parts and their items that the names mean."""
     for name in names:
-        known = [part.id for part in rubric.parts]
-        known += [word for _, item in rubric.items() for word in (item.id, item.title)]
-        if not any(word == name or word.startswith(name) for word in known):
+        if not any(_means((name,), part, item) for part, item in rubric.items()):
             raise UnknownName(name)
     chosen = []
     for part in rubric.parts:
@@ -183,7 +182,8 @@ def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
     exact = {other.id for other in part.items}
     return not names or any(
-        name in (part.id, item.id, item.title) or (name not in exact and item.id.startswith(name))
+        name in (part.id, item.id, item.title)
+        or (name != "" and name not in exact and item.id.startswith(name))
         for name in names
     )
 
@@ -213,12 +213,7 @@ def _grade_part(
                 credit, check, observed.get(key), wanted.get(key), built, options.data, results
             )
             rows.append(row)
-        if all(row.verdict == "todo" or row.credit.data for row in rows):
-            waits = rows[0].message
-            rows = [
-                r if r.verdict == "todo" else replace(r, verdict="todo", message=waits)
-                for r in rows
-            ]
+        rows = _unstarted(rows)
         for key in dict.fromkeys((credit.probe, credit.case) for credit in item.credits):
             spent += observed[key].seconds if key in observed else 0.0
         rerun = f"./grade {rubric.assignment} {item.id}{options.rerun}"
@@ -228,6 +223,14 @@ def _grade_part(
     shown = tuple(results[item.id] for item in items)
     restarted = sum(seen.restarted for seen in observed.values())
     return PartResult(part, shown, broken, remarks), restarted
+
+
+def _unstarted(rows: list[Row]) -> list[Row]:
+    """Code that is not there needs no data, either: beside nothing but todo, a skip is todo."""
+    if rows[0].verdict != "todo" or any(row.verdict not in ("todo", "skip") for row in rows):
+        return rows
+    waits = rows[0].message
+    return [r if r.verdict == "todo" else replace(r, verdict="todo", message=waits) for r in rows]
 
 
 def _with_needs(part: Part, items: Sequence[Item]) -> list[Item]:
@@ -393,7 +396,7 @@ def _remarks(items: Sequence[Item], harness: Built | None, options: Options) -> 
     loader = [name for name in loader if name != "clean"]
     if not loader or harness is None or harness.binary is None:
         return {}
-    with build.scratch_folder(options.build) as folder:
+    with scratch_folder(options.build) as folder:
         limits = sandbox.Limits(cpu_seconds=60)
         env = observe.environment(folder, limits)
         job = sandbox.Job((str(harness.binary),), folder, env, limits)

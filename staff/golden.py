@@ -11,18 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from autograder import build, rubric
+from autograder import observe, rubric
+from autograder.files import write_whole
 from autograder.rubric import ROOT
 
-DTYPES = {
-    "int64": "i64",
-    "int32": "i32",
-    "uint32": "u32",
-    "uint16": "u16",
-    "uint8": "u8",
-    "float32": "f32",
-    "float64": "f64",
-}
+KINDS = {np.dtype(dtype): kind.decode() for kind, dtype in observe.TYPES.items()}
 
 
 def files(assignment: str) -> dict[Path, bytes]:
@@ -39,7 +32,7 @@ def _file(probe: str, cases: dict[str, Any], seed: int) -> bytes:
     """One case a line: readable in a diff, and no longer than it must be."""
     lines = []
     for name, (origin, compute) in cases.items():
-        values = {key: [_type(array), array.tolist()] for key, array in compute(seed).items()}
+        values = {key: [KINDS[array.dtype], array.tolist()] for key, array in compute(seed).items()}
         case = json.dumps({"origin": origin, "values": values}, separators=(",", ":"))
         lines.append(f"{json.dumps(name)}: {case}")
     head = {
@@ -50,10 +43,6 @@ def _file(probe: str, cases: dict[str, Any], seed: int) -> bytes:
     }
     text = json.dumps(head)[:-1] + ', "cases": {\n' + ",\n".join(lines) + "\n}}\n"
     return text.encode()
-
-
-def _type(array: np.ndarray) -> str:
-    return DTYPES[array.dtype.name]
 
 
 def main() -> int:
@@ -67,7 +56,7 @@ def main() -> int:
                 continue
             stale.append(path.relative_to(ROOT))
             if not check:
-                build.write_whole(path, content)
+                write_whole(path, content)
     for path in stale:
         print(f"{path}: {'differs from its source' if check else 'written'}")
     return 1 if check and stale else 0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder import rubric
-from autograder.build import write_whole
+from autograder.files import write_whole
 from autograder.rubric import ROOT, Credit, Item, RubricError
 
 FOLDER = ROOT / "handouts"

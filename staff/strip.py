@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from autograder.build import write_whole
+from autograder.files import write_whole
 from autograder.rubric import ROOT
 
 SOURCE, TARGET = ROOT / "reference" / "llmc", ROOT / "llmc"

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from autograder import rubric
-from autograder.build import digest, write_whole
+from autograder.files import digest, write_whole
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE, Options, Result, grade, real_data
 

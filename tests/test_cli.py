@@ -84,6 +84,8 @@ def test_without_unicode_it_prints_ascii() -> None:
     ("words", "message"),
     [
         (("A9",), "no assignment A9; there is A0"),
+        (("A0", "roll"), "nothing is called roll; see"),
+        (("A0", ""), "nothing is called ; see"),
         (("A0", "nonsense"), "nothing is called nonsense; see ./grade A0 --list"),
         (("A0", "--student", "/nonexistent"), "/nonexistent: no folder llmc in it"),
         (("A0", "--reference", "--student", "."), "--reference or --student, not both"),
@@ -107,6 +109,7 @@ def test_names_select_items_prefixes_and_parts() -> None:
         return len(re.findall(r"^  \S", text, re.MULTILINE))
 
     assert shown() == shown("c") == 18
+    assert shown("loader pairs") == 1
     assert shown("randint32") == 1
     assert shown("rand") == 5
     assert shown("normal_fill") == 1
@@ -159,9 +162,9 @@ def test_a_fault_of_a_check_is_never_the_students(monkeypatch, graded) -> None:
 
 
 def test_fresh_needs_the_reference(monkeypatch, tmp_path: Path, capsys) -> None:
-    monkeypatch.setattr(cli, "ROOT", tmp_path)
+    monkeypatch.setattr(cli, "REFERENCE", tmp_path)
     assert cli.main(["A0", "--fresh"]) == 2
-    assert "--fresh compares with the reference" in capsys.readouterr().err
+    assert "this needs the reference" in capsys.readouterr().err
 
 
 def test_staff_options_are_not_shown_without_staff() -> None:
@@ -203,4 +206,24 @@ def test_without_staff_the_folder_still_grades_and_fresh_says_why_not(tmp_path: 
     assert (stubs.returncode, "0 of 100 points" in stubs.stdout) == (1, True)
     fresh = subprocess.run([*command, "--fresh"], capture_output=True, text=True, check=False)
     assert fresh.returncode == 2
-    assert "compares with the reference" in fresh.stderr
+    assert "this needs the reference" in fresh.stderr
+
+
+def test_names_may_stand_behind_options() -> None:
+    for words in (("--reference", "randint64"), ("-v", "randint64", "--reference")):
+        assert "2 of 2 points" in grade("A0", *words).stdout
+
+
+@pytest.mark.parametrize("fault", ["compiler", "golden"])
+def test_a_fault_of_ours_is_one_line_and_status_3(fault: str, monkeypatch, capsys) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("cannot read it")
+
+    if fault == "golden":
+        monkeypatch.setattr(run, "golden", fail)
+    else:
+        monkeypatch.setattr(run.build, "programs", fail)
+    assert cli.main(["A0", "randint64"]) == 3
+    said = capsys.readouterr().err
+    assert "the grader failed: cannot read it" in said
+    assert "Traceback" not in said

@@ -1,0 +1,38 @@
+"""Files: hashes of what went in, writes that nobody reads half, and folders that go away again."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def digest(*parts: str | bytes) -> str:
+    """A hash of all parts and where each ends."""
+    state = hashlib.sha256()
+    for part in parts:
+        block = part.encode() if isinstance(part, str) else part
+        state.update(len(block).to_bytes(8, "little") + block)
+    return state.hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes beside the target and renames, so that nobody ever reads half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.chmod(name, 0o644)
+    os.replace(name, path)
+
+
+@contextlib.contextmanager
+def scratch_folder(build: Path) -> Iterator[Path]:
+    """An empty folder below `build`, removed afterwards."""
+    scratch = build / "scratch"
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=scratch) as name:
+        yield Path(name)
