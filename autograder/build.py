@@ -118,7 +118,7 @@ def _try_compiler(path: str, build: Path) -> Toolchain:
 
         if not accepts():
             raise NoCompiler(f"{path} does not compile an empty program")
-        sanitize = [flag for flag in SANITIZE if accepts(*SANITIZE)]
+        sanitize = list(SANITIZE) if accepts(*SANITIZE) and _starts(folder / "trial") else []
         extra: list[str] = []
         for flag in OPTIONAL:
             linker_chosen = any(f.startswith("-fuse-ld") for f in extra)
@@ -130,17 +130,20 @@ def _try_compiler(path: str, build: Path) -> Toolchain:
     return Toolchain(path, _name(says), (*base, *sanitize, *extra), tuple(sanitizers))
 
 
+def _starts(program: Path, env: dict[str, str] | None = None) -> bool:
+    """Whether a program ends with 0, if need be without address randomisation."""
+    job = sandbox.Job((str(program),), program.parent, _environment(program.parent) | (env or {}))
+    return sandbox.run_all([job], 1)[0].status == 0 or (
+        (again := sandbox.run_again(job)) is not None and again.status == 0
+    )
+
+
 def _sees_leaks(command: list[str], folder: Path) -> bool:
     source, program = folder / "leak.c", folder / "leak"
     source.write_text(LEAK)
     if _run([*command, str(source), "-o", str(program)], folder).status != 0:
         return False
-    env = {"ASAN_OPTIONS": "leak_check_at_exit=0"}
-    job = sandbox.Job((str(program),), folder, _environment(folder) | env, LIMITS)
-    outcome = sandbox.run_all([job], 1)[0]
-    if outcome.status != 0:
-        outcome = sandbox.run_again(job) or outcome
-    return outcome.status == 0
+    return _starts(program, {"ASAN_OPTIONS": "leak_check_at_exit=0"})
 
 
 def _name(says: str) -> str:
@@ -159,7 +162,8 @@ def _run(command: Sequence[str], folder: Path) -> sandbox.Outcome:
 def _environment(folder: Path) -> dict[str, str]:
     """What a compiler sees: messages in English, temporary files in our own folder."""
     path = os.environ.get("PATH", "/usr/bin:/bin")
-    return {"PATH": path, "LC_ALL": "C", "TMPDIR": str(folder), "HOME": str(folder)}
+    kept = {name: os.environ[name] for name in ("SDKROOT", "DEVELOPER_DIR") if name in os.environ}
+    return kept | {"PATH": path, "LC_ALL": "C", "TMPDIR": str(folder), "HOME": str(folder)}
 
 
 # ---------------------------------------------------------------- probes
@@ -332,12 +336,20 @@ def _read_files(rule: str, student: Path) -> list[str]:
     """The student's files that a dependency rule names, relative to the student's folder."""
     words = re.split(r"(?<!\\)\s+", rule.replace("\\\n", " ").partition(": ")[2])
     paths = [word.replace("\\ ", " ").replace("$$", "$") for word in words if word]
-    prefix = f"{student}{os.sep}llmc{os.sep}"
-    return sorted({p[len(str(student)) + 1 :] for p in paths if p.startswith(prefix)})
+    ours = tuple(f"{ROOT}{os.sep}{name}{os.sep}" for name in ("assignments", "dev", "build"))
+    theirs = f"{student}{os.sep}"
+    return sorted(
+        {p[len(theirs) :] for p in paths if p.startswith(theirs)}
+        - {p[len(theirs) :] for p in paths if p.startswith(ours)}
+    )
 
 
 NOTE = re.compile(r"^(.+?):(\d+):(?:\d+:)? (fatal error|error|warning): (.*)$", re.MULTILINE)
-LINK = re.compile(r"^(?:.*: )?(multiple definition of .*|undefined reference to .*)$", re.MULTILINE)
+LINK = re.compile(  # GNU ld and gold, lld and mold, Apple's
+    r"^(?:.*: )?(multiple definition of .*|undefined reference to .*|undefined symbol: .*"
+    r"|duplicate symbol.*|Undefined symbols for architecture.*)$",
+    re.MULTILINE,
+)
 
 
 def _notes(text: str, student: Path) -> tuple[Note, ...]:

@@ -89,8 +89,10 @@ class Seen:
         Whether the values are right is for other rows to say.
         """
         got, want = self.got(after), self.want(after)
-        true(got.dtype == want.dtype and got.shape == want.shape, f"`{after}`: wrong form")
+        expect(got.dtype == want.dtype and got.shape == want.shape, f"`{after}`: wrong form")
         leaks = self.number("leaks")
+        if self.observed.ending.kind != "ended":
+            raise _missing(self.observed.ending, "end")
         if leaks < 0:
             raise Cannot("needs a compiler with LeakSanitizer")
         if leaks > 0:
@@ -181,8 +183,12 @@ def difference(
     base: int = 0,
 ) -> Mismatch:
     """A Mismatch that shows both arrays around index `first`."""
+    both = min(got.size, want.size)
+    off = int((got[:both] != want[:both]).sum()) + max(got.size, want.size) - both
     return Mismatch(
-        f"from {at} {base + first} on" if got.size > 1 else "the value",
+        f"first at {at} {base + first}, {off} of {got.size} in all"
+        if got.size > 1
+        else "the value",
         input=input,
         got=window(got, first),
         expected=window(want, first),
@@ -202,10 +208,13 @@ def window(values: Array, first: int) -> str:
 
 
 def _text(value: np.generic) -> str:
-    return f"{value:.7g}" if isinstance(value, np.floating) else str(value)
+    """Enough digits to tell any two floats apart."""
+    if isinstance(value, np.floating):
+        return f"{value:.9g}" if value.dtype == np.float32 else f"{value:.17g}"
+    return str(value)
 
 
-def true(condition: bool, differs: str, **lines: str) -> None:
+def expect(condition: bool, differs: str, **lines: str) -> None:
     """Raises Mismatch unless the condition holds. `lines`: input, got, expected, hint."""
     if not bool(condition):
         raise Mismatch(differs, **lines)
@@ -221,9 +230,9 @@ def refused(seen: Seen, good: str, **bad: str) -> None:
         if status == TODO_STATUS:
             raise Waiting(seen.observed.unwritten)
         if name == "good":
-            true(status == 0, "refused", input=text, got=_status(status), expected="accepted")
+            expect(status == 0, "refused", input=text, got=_status(status), expected="accepted")
             continue
-        true(
+        expect(
             status not in (0, -1, REPORT_STATUS, 128 + signal.SIGSEGV, 128 + signal.SIGBUS),
             f"not refused: {text}",
             input=text,

@@ -73,14 +73,18 @@ class Case:
     limits: sandbox.Limits
     seed: int
     data: Path | None = None
+    leaks: bool = False  # whether to look for lost memory
 
     def argv(self) -> tuple[str, ...]:
         data = (str(self.data),) if self.data else ()
         return (str(self.binary), self.name, str(self.seed), *data)
 
 
-def environment(home: Path, limits: sandbox.Limits) -> dict[str, str]:
-    """All that a probe sees of the environment. ASan's own limit comes before the sandbox's."""
+def environment(home: Path, limits: sandbox.Limits, leaks: bool = False) -> dict[str, str]:
+    """All that a probe sees of the environment. ASan's own limit comes before the sandbox's.
+
+    `leaks` says that this compiler's leak checker was seen to work.
+    """
     asan = {
         "exitcode": REPORT_STATUS,
         "leak_check_at_exit": 0,
@@ -96,6 +100,7 @@ def environment(home: Path, limits: sandbox.Limits) -> dict[str, str]:
         "HOME": str(home),
         "TMPDIR": str(home),
         "LC_ALL": "C",
+        "OBSERVE_LEAKS": str(int(leaks)),
         "ASAN_OPTIONS": ":".join(f"{name}={value}" for name, value in asan.items()),
         "UBSAN_OPTIONS": f"exitcode={REPORT_STATUS}:print_stacktrace=1",
     }
@@ -118,7 +123,7 @@ def run(
     fresh = _run([cases[i] for i in missing], build, parallel, done)
     for i, outcome in zip(missing, fresh, strict=True):
         kept[i] = outcome
-        if cached:
+        if cached and not outcome.stopped and not outcome.restarted:
             write_whole(_kept_path(cases[i], build), _to_json(outcome))
     return [_observed(outcome) for outcome in kept if outcome is not None]
 
@@ -134,7 +139,8 @@ def _run(
         outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
         for i, outcome in enumerate(outcomes):
             if not outcome.observations and outcome.status != 0:  # main() was not reached
-                outcomes[i] = sandbox.run_again(jobs[i]) or outcome
+                again = sandbox.run_again(jobs[i])
+                outcomes[i] = again if again and again.observations else outcome
         return outcomes
     finally:
         for folder in folders:
@@ -142,10 +148,12 @@ def _run(
 
 
 def _kept_path(case: Case, build: Path) -> Path:
-    """The program's name is the hash of all that it was made of."""
-    data = digest(str(case.data))[:8] if case.data else "none"
-    name = f"{case.binary.name}-{case.name}-{case.seed}-{data}.json"
-    return build / "cache" / "observed" / name
+    """The program's name is the hash of all that it was made of; the rest is what it was given."""
+    files = sorted(case.data.iterdir()) if case.data else []
+    data = [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]
+    given = environment(Path(), case.limits, case.leaks)
+    key = digest(repr(case.limits), *(x for item in given.items() for x in item), *data)[:12]
+    return build / "cache" / "observed" / f"{case.binary.name}-{case.name}-{case.seed}-{key}.json"
 
 
 def _kept(case: Case, build: Path) -> sandbox.Outcome | None:
@@ -163,7 +171,7 @@ def _to_json(outcome: sandbox.Outcome) -> bytes:
 
 
 def _job(case: Case, folder: Path) -> sandbox.Job:
-    env = environment(folder, case.limits)
+    env = environment(folder, case.limits, case.leaks)
     roomy = replace(case.limits, memory_mib=case.limits.memory_mib + 512)
     return sandbox.Job(case.argv(), folder, env, roomy, observe=True)
 

@@ -199,7 +199,7 @@ def _grade_part(
     needed = _with_needs(part, items)
     credits = [credit for item in needed for credit in item.credits]
     built = _build(rubric, credits, options.student, tools, options, progress)
-    observed = _observe(rubric, credits, built, options, progress)
+    observed = _observe(rubric, credits, built, tools, options, progress)
     wanted = _wanted(rubric, credits, built, tools, options)
     checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
     results: dict[str, ItemResult] = {}
@@ -269,7 +269,11 @@ def _build(
 
 
 def _cases(
-    rubric: Rubric, credits: Sequence[Credit], built: Mapping[str, Built], options: Options
+    rubric: Rubric,
+    credits: Sequence[Credit],
+    built: Mapping[str, Built],
+    tools: Toolchain,
+    options: Options,
 ) -> dict[tuple[str, str], Case]:
     """What there is to run: one process for each case, whatever the number of credits on it."""
     cases = {}
@@ -277,10 +281,13 @@ def _cases(
         binary = built[credit.probe].binary
         if binary is None or (credit.data and options.data is None):
             continue
+        if not sandbox.can_write(options.build, credit.file_mib):
+            continue
         limits = sandbox.Limits(memory_mib=credit.memory_mib, file_mib=credit.file_mib)
         seed = rubric.seed if options.fresh is None else options.fresh
         data = options.data if credit.data else None
-        cases[credit.probe, credit.case] = Case(binary, credit.case, limits, seed, data)
+        leaks = "leak" in tools.sanitizers
+        cases[credit.probe, credit.case] = Case(binary, credit.case, limits, seed, data, leaks)
     return cases
 
 
@@ -288,11 +295,12 @@ def _observe(
     rubric: Rubric,
     credits: Sequence[Credit],
     built: Mapping[str, Built],
+    tools: Toolchain,
     options: Options,
     progress: Progress = lambda *_: None,
     cached: bool = False,
 ) -> dict[tuple[str, str], Observed]:
-    cases = _cases(rubric, credits, built, options)
+    cases = _cases(rubric, credits, built, tools, options)
     count = [0]
 
     def done() -> None:
@@ -326,7 +334,7 @@ def _wanted(
         options.build,
         options.parallel,
     )
-    seen = _observe(rubric, credits, ours, options, cached=True)
+    seen = _observe(rubric, credits, ours, tools, options, cached=True)
     return {key: observed.values for key, observed in seen.items()}
 
 
@@ -375,7 +383,7 @@ def _judge(
         todo = any(above[name].verdict == "todo" for name in waits)
         return Row(credit, "todo" if todo else "FAIL", f"waits for {waits[0]}")
     if observed is None:
-        return Row(credit, "error", f"the case {credit.case} was not run")
+        return Row(credit, "skip", f"needs to write a sparse file of {credit.file_mib} MiB")
     try:
         check(Seen(observed, wanted or {}, made, data))
     except Waiting as waiting:

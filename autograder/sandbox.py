@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import platform
 import resource
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -96,6 +98,22 @@ def run_again(job: Job) -> Outcome | None:
         return None
     plain = replace(job, argv=(setarch, platform.machine(), "-R", *job.argv))
     return replace(run_all([plain], 1)[0], restarted=True)
+
+
+def can_write(folder: Path, mib: int) -> bool:
+    """Whether a file of that size, nearly all hole, can be written there; small ones always can."""
+    if mib <= Limits.file_mib:
+        return True
+    ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if ceiling != resource.RLIM_INFINITY and ceiling < mib * MIB:
+        return False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.truncate(mib * MIB)
+            return os.fstat(file.fileno()).st_blocks * 512 < mib * MIB // 2
+    except OSError:
+        return False
 
 
 class _Running:
@@ -312,18 +330,18 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+CHILDREN = Path("/proc/thread-self/children")  # there if the kernel lists them
+
+
 def _children(pid: int) -> list[int]:
-    """Child processes, from /proc where there is one, else from ps."""
-    if Path("/proc/self/stat").exists():
-        try:
-            return [
-                int(child)
-                for task in Path(f"/proc/{pid}/task").iterdir()
-                for child in (task / "children").read_text().split()
-            ]
-        except OSError:
-            return []
-    return [child for child, (parent, _) in _ps().items() if parent == pid]
+    """Child processes, from /proc where it lists them, else from ps."""
+    if not CHILDREN.exists():
+        return [child for child, (parent, _) in _ps(_now()).items() if parent == pid]
+    try:
+        tasks = [(task / "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []
+    return [int(child) for text in tasks for child in text.split()]
 
 
 def _tree(pid: int) -> Iterator[int]:
@@ -335,16 +353,22 @@ def _tree(pid: int) -> Iterator[int]:
 
 def _resident(pid: int) -> int:
     """Bytes of memory in use by one process; 0 if it is gone."""
-    if Path("/proc/self/stat").exists():
-        try:
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        except (OSError, IndexError, ValueError):
-            return 0
-        return pages * resource.getpagesize()
-    return _ps().get(pid, (0, 0))[1]
+    if not CHILDREN.exists():
+        return _ps(_now()).get(pid, (0, 0))[1]
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * resource.getpagesize()
 
 
-def _ps() -> dict[int, tuple[int, int]]:
+def _now() -> int:
+    """The current quarter of a second: how long one listing of ps is good for."""
+    return int(time.monotonic() * 4)
+
+
+@functools.lru_cache(maxsize=1)
+def _ps(now: int) -> dict[int, tuple[int, int]]:
     """pid → (parent, resident bytes), for systems without /proc."""
     if shutil.which("ps") is None:
         return {}

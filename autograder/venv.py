@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import shutil
 import subprocess
@@ -24,12 +23,12 @@ def ensure(root: str | Path, extras: Sequence[str] = ()) -> str:
     Quick when nothing is to be done. Raises NoVenv.
     """
     root = Path(root)
-    pins = (root / "pyproject.toml").read_bytes()
+    wanted = packages((root / "pyproject.toml").read_bytes(), extras)
     python = root / ".venv" / "bin" / "python"
-    stamps = [root / ".venv" / f"llmc-{_key(pins, names)}" for names in ((), *zip(extras))]
-    if all(stamp.exists() for stamp in stamps) and python.exists():
+    stamp = root / ".venv" / "llmc-pins"  # what was installed, a pin a line
+    there = stamp.read_text().splitlines() if stamp.exists() and python.exists() else []
+    if set(wanted) <= set(there):
         return str(python)
-    wanted = packages(pins, extras)
     print(f"installing into .venv: {', '.join(wanted)}", file=sys.stderr, flush=True)
     uv = shutil.which("uv")
     if not python.exists():
@@ -37,8 +36,9 @@ def ensure(root: str | Path, extras: Sequence[str] = ()) -> str:
     tool = [uv, "pip", "install", "--python", str(python)] if uv else _pip(python)
     if subprocess.run([*tool, *wanted], check=False, stdout=sys.stderr).returncode != 0:
         raise NoVenv("the packages could not be installed (is there a network?); try again")
-    for stamp in stamps:
-        stamp.touch()
+    names = {pin.partition("==")[0] for pin in wanted}
+    kept = [pin for pin in there if pin.partition("==")[0] not in names]
+    stamp.write_text("\n".join([*wanted, *kept]) + "\n")
     return str(python)
 
 
@@ -51,10 +51,6 @@ def packages(pyproject: bytes, extras: Sequence[str]) -> list[str]:
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
     return wanted
-
-
-def _key(pins: bytes, extras: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(packages(pins, extras)).encode()).hexdigest()[:12]
 
 
 def _make(folder: Path, uv: str | None) -> None:

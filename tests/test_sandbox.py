@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from autograder import sandbox
 from autograder.sandbox import Job, Limits, Outcome, run_all
+
+needs_setsid = pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid here")
 
 
 def run(tmp_path: Path, *argv: str, observe: bool = False, **limits: float) -> Outcome:
@@ -83,6 +87,7 @@ def test_a_large_file_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "big").stat().st_size <= 1 << 20
 
 
+@needs_setsid
 def test_fifty_sleepers_in_sessions_of_their_own_are_gone_afterwards(tmp_path: Path) -> None:
     seen = shell(tmp_path, "for i in $(seq 50); do setsid sleep 98.7654 & done; echo started")
     assert seen.stdout == b"started\n"
@@ -100,6 +105,7 @@ def test_a_fork_bomb_is_stopped_and_leaves_nothing(tmp_path: Path) -> None:
     assert processes_with("98.7655") == 0
 
 
+@needs_setsid
 def test_a_background_process_that_holds_the_pipes_does_not_hold_us(tmp_path: Path) -> None:
     started = time.monotonic()
     assert shell(tmp_path, "(setsid sleep 98.7656 &); exit 0").status == 0
@@ -107,6 +113,7 @@ def test_a_background_process_that_holds_the_pipes_does_not_hold_us(tmp_path: Pa
     assert processes_with("98.7656") == 0
 
 
+@needs_setsid
 def test_processes_of_the_caller_are_left_alone(tmp_path: Path) -> None:
     mine = subprocess.Popen(["sleep", "98.7657"])
     try:
@@ -123,3 +130,9 @@ def test_nothing_of_our_environment_or_input_reaches_a_job(
     monkeypatch.setenv("SECRET_OF_THE_GRADER", "1")
     seen = shell(tmp_path, "env; cat")
     assert b"SECRET" not in seen.stdout
+
+
+def test_without_proc_ps_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "CHILDREN", tmp_path / "nothing")
+    script = "kept = []\nwhile True: kept.append(bytearray(10**6))"
+    assert python(tmp_path, script, memory_mib=300).stopped == "memory"

@@ -115,16 +115,18 @@ static void __attribute__((noinline)) wipe_stack(void) {
 
 void observe_leaks(const char *name) {
     wipe_stack();
+    const char *told = getenv("OBSERVE_LEAKS");
+    int leaks = -1;
 #if defined(HAS_ASAN) && defined(__linux__)
-    observe_int(name, __lsan_do_recoverable_leak_check() ? 1 : 0);
-#else
-    observe_int(name, -1);
+    if (told != NULL && strcmp(told, "1") == 0) leaks = __lsan_do_recoverable_leak_check() ? 1 : 0;
 #endif
+    observe_int(name, told != NULL ? leaks : -1);
 }
 
 void observe_ending(const char *name, void (*action)(const char *argument), const char *argument) {
     fflush(stdout);
     pid_t child = fork();
+    if (child < 0) abort();
     if (child == 0) {
         const struct rlimit seconds = {5, 6};
         descriptor = -1;

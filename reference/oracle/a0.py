@@ -309,7 +309,8 @@ def tokenizer_version_1(seed: int) -> Values:
 
 
 def tokenizer_missing(seed: int) -> Values:
-    return {"init_ok": i64(0), "decodes_to_null": i64(1), "freed": i64(1)}
+    told = {"init_ok": i64(0), "decodes_to_null": i64(1), "freed": i64(1)}
+    return told | {"first": strings(seed, 0, 8)}
 
 
 def tokenizer_decode(seed: int) -> Values:
@@ -561,6 +562,11 @@ def random_f32(seed: int) -> Values:
     return {"draws": np.array([d >> 8 for d in draws], np.float32) / np.float32(2**24)}
 
 
+def softmax_index(seed: int) -> Values:
+    sizes = [size for size in (1, 2, 7, 1000, 50257) for _ in range(3)]
+    return {"peaks": i32([given_int(seed, i * 100000 + 99999, 0, n) for i, n in enumerate(sizes)])}
+
+
 def softmax_walk(seed: int) -> Values:
     return {"on_boundary": i32(range(8)), "between": i32(range(8)), "peaked": i32([2, 2, 2, 2])}
 
@@ -637,6 +643,7 @@ CASES: dict[str, dict[str, Case]] = {
     "sampler": {
         "random_u32": ("Vigna's published recurrence in Python integers", random_u32),
         "random_f32": ("Vigna's published recurrence in Python integers", random_f32),
+        "softmax_index": ("by definition", softmax_index),
         "softmax_walk": ("by definition", softmax_walk),
         "softmax_distribution": ("numpy: exp and cumsum in float64", softmax_distribution),
         "life": ("Vigna's published recurrence in Python integers", sampler_life),

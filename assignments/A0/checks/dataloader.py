@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autograder.compare import Cannot, Seen, difference, refused, same, true
+from autograder.compare import Cannot, Seen, difference, expect, refused, same
 from autograder.observe import Array
 
 FIELDS = (
@@ -106,7 +106,7 @@ def pairs_real(seen: Seen) -> None:
     used = tokens[: (tokens.size - 1) // 256 * 256].astype(np.int64)
     for name, number in (("batches", used.size // 256), ("sum", int(used.sum()))):
         got_number = seen.number(name)
-        true(
+        expect(
             got_number == number,
             name,
             input=f"an epoch of {first.name}, B 4, T 64: {name}",
@@ -137,7 +137,7 @@ def _eval_rows_of_batch(seen: Seen, i: int) -> None:
     has = mask.reshape(2, -1).any(1)
     for name, where in (("inputs", used.ravel()), ("targets", mask.ravel()), ("label", has)):
         got, want = seen.got(f"{name}_{i}"), seen.want(f"{name}_{i}")
-        true(got.dtype == want.dtype and got.shape == want.shape, f"{name}: wrong form")
+        expect(got.dtype == want.dtype and got.shape == want.shape, f"{name}: wrong form")
         bad = where & (got != want)
         if bad.any():
             raise difference(
@@ -145,7 +145,7 @@ def _eval_rows_of_batch(seen: Seen, i: int) -> None:
             )
     for name in ("inputs", "targets"):
         tokens = seen.got(f"{name}_{i}")
-        true(
+        expect(
             bool(((tokens >= 0) & (tokens <= 65535)).all()),
             f"{name} that are no tokens",
             input=f"{name} of batch {i}, also where the mask is 0",

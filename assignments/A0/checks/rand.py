@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from autograder.compare import Seen, near, same, true
+from autograder.compare import Seen, expect, near, same
 from autograder.observe import Array
 
 # Box-Muller runs through log, cos and sin. Against float64: theta <= 2 pi carries a rounding of up
 # to 2.4e-7 in float32, times a radius of at most 7.5 (u >= 1e-12), some ulps of libm on top; 1e-5
-# in units of std is five times that, and far less than what a wrong formula gives.
+# in units of std is three times what these and the float constant 2 pi (off by 1.7e-7) add up to.
 NORMAL_BOUND = 1e-5
 
-# 100 000 draws in 256 bins, 255 degrees of freedom. P(chi2 > 420) = 3e-10 by the Wilson-Hilferty
-# approximation, and below 120 as rarely: a false alarm in 1e9 runs.
+# 100 000 draws in 256 bins, 255 degrees of freedom: P(chi2 > 420) = 3.4e-10 and P(chi2 < 120) =
+# 3e-14. Two such statistics: a false alarm in 1.5e9 runs.
 CHI2_LOW, CHI2_HIGH = 120.0, 420.0
 
 
@@ -94,7 +94,7 @@ def randfloat32_golden(seen: Seen) -> None:
 def _in_unit(values: Array) -> None:
     bad = ~((values >= 0) & (values < 1))
     first = int(np.argmax(bad))
-    true(
+    expect(
         not bad.any(),
         f"draw {first} is outside",
         input=f"{values.size} draws",
@@ -106,22 +106,22 @@ def _in_unit(values: Array) -> None:
 
 def randfloat32_range(seen: Seen) -> None:
     sample = seen.got("sample")
-    true(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
+    expect(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
     _in_unit(sample)
     mean = float(sample.mean(dtype=np.float64))
     # The mean of 100 000 uniforms deviates by 1/sqrt(12 n) = 9e-4; 6.5 of those are 1e-10.
-    true(abs(mean - 0.5) < 6e-3, "the mean", got=f"{mean:.5f}", expected="0.5 +- 0.006")
+    expect(abs(mean - 0.5) < 6e-3, "the mean", got=f"{mean:.5f}", expected="0.5 +- 0.006")
 
 
 def randfloat32_uniform(seen: Seen) -> None:
     sample = seen.got("sample")
-    true(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
+    expect(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
     _in_unit(sample)
     for name, bits in (("values", sample * 256), ("low bits", sample.astype(np.float64) * 2**24)):
         counts = np.bincount(np.floor(bits).astype(np.int64) % 256, minlength=256)
         wanted = sample.size / 256
         chi2 = float(((counts - wanted) ** 2 / wanted).sum())
-        true(
+        expect(
             CHI2_LOW < chi2 < CHI2_HIGH,
             f"chi-squared of the {name} in 256 bins",
             input="100 000 draws",
@@ -139,14 +139,14 @@ def randfloat64_golden(seen: Seen) -> None:
 
 def randfloat64_sample(seen: Seen) -> None:
     sample = seen.got("sample")
-    true(sample.dtype == np.float64 and sample.size == 25_000, "no 25 000 doubles")
+    expect(sample.dtype == np.float64 and sample.size == 25_000, "no 25 000 doubles")
     _in_unit(sample)
     mean = float(sample.mean())
     # 1/sqrt(12 n) = 1.8e-3; 6.5 of those are 1e-10.
-    true(abs(mean - 0.5) < 0.012, "the mean", got=f"{mean:.5f}", expected="0.5 +- 0.012")
+    expect(abs(mean - 0.5) < 0.012, "the mean", got=f"{mean:.5f}", expected="0.5 +- 0.012")
     distinct = np.unique(sample).size
     # Two of 25 000 draws on a grid of 2^-53 meet with probability 3e-8.
-    true(
+    expect(
         distinct >= sample.size - 1,
         "draws repeat",
         got=f"{distinct} different ones",
@@ -176,7 +176,7 @@ def uniform_draws(seen: Seen) -> None:
 def uniform_range(seen: Seen) -> None:
     for name, low, high in UNIFORM:
         got = seen.got(name)
-        true(
+        expect(
             bool(((got >= low) & (got < high)).all()) and got.std() > 0,
             "values outside",
             input=f"[{low}, {high})",
@@ -189,7 +189,7 @@ def uniform_range(seen: Seen) -> None:
 
 def _drew(seen: Seen) -> None:
     """An array of one repeated value was not drawn, whatever the generator did."""
-    true(float(seen.got("wide").std()) > 0, "all values are equal", input="[-2, 3)")
+    expect(float(seen.got("wide").std()) > 0, "all values are equal", input="[-2, 3)")
 
 
 def _normals(seen: Seen, name: str, mean: float, std: float, hint: str) -> None:
@@ -251,20 +251,20 @@ def normal_place(seen: Seen) -> None:
         text = f"left_, next_ after {n} elements"
         hint = "below 16 each pair takes two float64, four words; else see normal_fill"
         same(seen, f"n{n}_place", input=text, hint=hint)
-        true(bool(np.isfinite(seen.got(f"n{n}")).all()), "not a number", input=f"{n} elements")
-        true(bool((seen.got(f"n{n}") != np.float32(777)).all()), "left as it was")
+        expect(bool(np.isfinite(seen.got(f"n{n}")).all()), "not a number", input=f"{n} elements")
+        expect(bool((seen.got(f"n{n}") != np.float32(777)).all()), "left as it was")
 
 
 def normal_sample(seen: Seen) -> None:
     sample = seen.got("sample")
-    true(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
+    expect(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
     mean, std = float(sample.mean(dtype=np.float64)), float(sample.std(dtype=np.float64))
     # Standard errors: 2/sqrt(n) = 6.3e-3 of the mean, 2/sqrt(2 n) = 4.5e-3 of std; 6.5 of each.
     text = "100 000 values, mean 1.5, std 2"
-    true(
+    expect(
         abs(mean - 1.5) < 0.041, "the mean", input=text, got=f"{mean:.4f}", expected="1.5 +- 0.041"
     )
-    true(abs(std - 2) < 0.03, "the deviation", input=text, got=f"{std:.4f}", expected="2 +- 0.03")
+    expect(abs(std - 2) < 0.03, "the deviation", input=text, got=f"{std:.4f}", expected="2 +- 0.03")
 
 
 def init_identity_permutation(seen: Seen) -> None:
@@ -289,10 +289,10 @@ def permutation_valid(seen: Seen) -> None:
         got = seen.got(name)
         whole = np.array_equal(np.sort(got), 3 * np.arange(n) + 1)
         text = f"{n} different values"
-        true(whole, "values are lost or invented", input=text, hint="swap, never overwrite")
+        expect(whole, "values are lost or invented", input=text, hint="swap, never overwrite")
     moved = int((seen.got("thousand") != 3 * np.arange(1000) + 1).sum())
     # A random permutation of 1000 fixes one value on average; more than 20 are below 1e-18.
-    true(
+    expect(
         moved >= 980,
         "hardly anything moved",
         input="1000 different values",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autograder.compare import Seen, same, true
+from autograder.compare import Seen, expect, same
 
 
 def random_u32(seen: Seen) -> None:
@@ -18,11 +18,11 @@ def random_f32(seen: Seen) -> None:
 
 def softmax_index(seen: Seen) -> None:
     got = seen.got("ids")
-    true(got.dtype == np.int32 and got.size == 15, "no 15 indices")
+    expect(got.dtype == np.int32 and got.size == 15, "no 15 indices")
     sizes = np.repeat([1, 2, 7, 1000, 50257], 3)
     bad = ~((got >= 0) & (got < sizes))
     first = int(np.argmax(bad))
-    true(
+    expect(
         not bad.any(),
         "an index outside",
         input=f"{sizes[first]} logits up to 80, coin {(0, 0.5, 0.99999994)[first % 3]}",
@@ -30,7 +30,7 @@ def softmax_index(seen: Seen) -> None:
         expected=f"0 .. {sizes[first] - 1}",
         hint="return the last index when the walk runs off the end",
     )
-    true(np.unique(got).size >= 5, "always the same few indices", got=str(got.tolist()))
+    same(seen, "peaks", input="one logit of 80, the others below 40", at="index")
 
 
 def softmax_walk(seen: Seen) -> None:
@@ -45,12 +45,12 @@ def softmax_walk(seen: Seen) -> None:
 
 def softmax_distribution(seen: Seen) -> None:
     got, want = seen.got("ids"), seen.want("ids")
-    true(got.dtype == want.dtype and got.shape == want.shape, "no 4000 indices")
+    expect(got.dtype == want.dtype and got.shape == want.shape, "no 4000 indices")
     off = np.abs(got - want)
     # A float sum of 12 terms is off by 1e-6 at most: of 4000 coins, 0.05 fall between two orders of
     # summation on average, next door. More than 8 of them: below 1e-15.
     counts = [np.bincount(np.clip(ids, 0, 11), minlength=12) for ids in (got, want)]
-    true(
+    expect(
         int((off > 0).sum()) <= 8 and int(off.max()) <= 1,
         f"{int((off > 0).sum())} of 4000 coins fall elsewhere",
         input="12 logits, counts of each index",

@@ -30,6 +30,7 @@ def tokenizer_version_1(seen: Seen) -> None:
 
 
 def tokenizer_missing(seen: Seen) -> None:
+    same(seen, "first", input="a file that is there: tokens 0..7", at="byte")
     for name, text in (
         ("init_ok", "init_ok after a file that is not there"),
         ("decodes_to_null", "decode returns NULL then"),

@@ -42,20 +42,26 @@ static void case_walk(uint64_t seed) {
     observe_i32("peaked", ids, 4);
 }
 
-// Indices in [0, n) whatever the coin, up to the largest logits and a whole vocabulary.
+// Whatever the coin, up to the largest logits and a whole vocabulary: `ids` are of random logits;
+// of `peaks` one logit is 80 and the others below 40, so that it has all the weight but 1e-12.
 static void case_index(uint64_t seed) {
     static float logits[50257];
     const int sizes[] = {1, 2, 7, 1000, 50257};
-    const float coins[] = {0.0f, 0.5f, 0.99999994f};
-    int32_t ids[15];
+    const float coins[] = {0.0f, 0.5f, 0.99999994f}, inside[] = {0.001f, 0.5f, 0.99999994f};
+    int32_t ids[15], peaks[15];
     for (int i = 0; i < 15; i++) {
-        int n = sizes[i / 3];
+        const int n = sizes[i / 3];
+        const uint64_t place = (uint64_t)i * 100000;
         for (int k = 0; k < n; k++) {
-            logits[k] = 160.0f * given_unit(seed, (uint64_t)(i * 100000 + k)) - 80.0f;
+            logits[k] = 160.0f * given_unit(seed, place + (uint64_t)k) - 80.0f;
         }
         ids[i] = sample_softmax(logits, n, coins[i % 3]);
+        for (int k = 0; k < n; k++) logits[k] /= 2.0f;
+        logits[given_int(seed, place + 99999, 0, n)] = 80.0f;
+        peaks[i] = sample_softmax(logits, n, inside[i % 3]);
     }
     observe_i32("ids", ids, 15);
+    observe_i32("peaks", peaks, 15);
 }
 
 static void case_distribution(uint64_t seed) {

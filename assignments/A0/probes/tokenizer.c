@@ -110,8 +110,10 @@ static void case_version_1(uint64_t seed) {
 }
 
 static void case_missing(uint64_t seed) {
-    (void)seed;
     Tokenizer t;
+    given_small_vocabulary(seed);
+    tokenizer_init(&t, GIVEN_FILE_NAME);
+    observe_strings("first", &t, seed, 0, 8);
     memset(&t, 0xA5, sizeof(t));
     tokenizer_init(&t, "there-is-no-such-file.bin");
     observe_int("init_ok", t.init_ok);
