@@ -89,6 +89,8 @@ def toolchain(build: Path) -> Toolchain:
     Raises NoCompiler.
     """
     candidates = [os.environ.get("CC", ""), "cc", "gcc", "clang"]
+    if candidates[0] and shutil.which(candidates[0]) is None:
+        raise NoCompiler(f"CC={candidates[0]}: no such command (one word, without options)")
     path = next((found for name in candidates if name and (found := shutil.which(name))), None)
     if path is None:
         raise NoCompiler("no C compiler here: install gcc or clang (Debian: apt install gcc)")
@@ -246,7 +248,7 @@ def _runtime(tools: Toolchain, build: Path) -> Path:
 
 
 def _first_key(source: Source, tools: Toolchain) -> str:
-    ours = [source.path.read_bytes()]
+    ours = [source.path.read_bytes(), Path(__file__).read_bytes()]
     ours += [path.read_bytes() for path in sorted(RUNTIME.iterdir())]
     return digest(source.name, tools.compiler, tools.version, *tools.flags, *ours)[:16]
 
@@ -336,7 +338,7 @@ def _read_files(rule: str, student: Path) -> list[str]:
     """The student's files that a dependency rule names, relative to the student's folder."""
     words = re.split(r"(?<!\\)\s+", rule.replace("\\\n", " ").partition(": ")[2])
     paths = [word.replace("\\ ", " ").replace("$$", "$") for word in words if word]
-    ours = tuple(f"{ROOT}{os.sep}{name}{os.sep}" for name in ("assignments", "dev", "build"))
+    ours = tuple(f"{ROOT}{os.sep}{name}{os.sep}" for name in ("assignments", "dev"))
     theirs = f"{student}{os.sep}"
     return sorted(
         {p[len(theirs) :] for p in paths if p.startswith(theirs)}

@@ -70,9 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_whole(ROOT / "build" / "fault.txt", traceback.format_exc().encode())
         report.complain(f"the grader failed: {fault}; please report it with build/fault.txt")
         return FAULT
-    except KeyboardInterrupt:
-        report.complain("stopped")
-        return FAULT
 
 
 def _grade(arguments: argparse.Namespace) -> int:

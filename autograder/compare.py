@@ -53,7 +53,7 @@ class Seen:
         if ending.kind == "malformed":
             raise Mismatch(f"something else wrote to the observation descriptor: {ending.what}")
         if name not in self.observed.values:
-            raise _missing(ending, name)
+            raise _missing(ending, name, self.observed.said)
         return self.observed.values[name]
 
     def number(self, name: str) -> int:
@@ -92,14 +92,14 @@ class Seen:
         expect(got.dtype == want.dtype and got.shape == want.shape, f"`{after}`: wrong form")
         leaks = self.number("leaks")
         if self.observed.ending.kind != "ended":
-            raise _missing(self.observed.ending, "end")
+            raise _missing(self.observed.ending, "end", self.observed.said)
         if leaks < 0:
             raise Cannot("needs a compiler with LeakSanitizer")
         if leaks > 0:
             raise Mismatch("memory is lost", got=self.observed.leak, expected="all of it freed")
 
 
-def _missing(ending: Ending, name: str) -> Exception:
+def _missing(ending: Ending, name: str, said: str) -> Exception:
     if ending.kind == "todo":
         return Waiting(ending.what)
     words = {
@@ -112,14 +112,15 @@ def _missing(ending: Ending, name: str) -> Exception:
         "processes": "the program started processes without end",
         "ended": f"`{name}` was not reported",
     }
-    return Mismatch(words[ending.kind], hint=_advice(ending))
+    says = said if ending.kind in ("exit", "signal") else ""
+    return Mismatch(words[ending.kind], got=says, hint=_advice(ending))
 
 
 def _advice(ending: Ending) -> str:
     advice = {
         "report": "the sanitizer names the line; start there",
         "signal": "look at pointers and sizes near the last thing that worked",
-        "exit": "nothing here should call exit",
+        "exit": "if `got` shows a line, that is what it said last: a helper of utils.h gave up",
         "time": "does every loop end?",
         "memory": "does every allocation stop, and is it freed?",
     }
@@ -163,11 +164,14 @@ def _same_form(name: str, got: Array, want: Array, input: str, hint: str) -> Non
     if got.dtype != want.dtype:
         raise Mismatch(f"`{name}` is {got.dtype}, not {want.dtype}", input=input, hint=hint)
     if got.shape != want.shape:
+        both = min(got.size, want.size)
+        off = np.flatnonzero(got[:both] != want[:both])
+        first = int(off[0]) if off.size else both
         raise Mismatch(
-            f"{got.size} values, not {want.size}",
+            f"{got.size} values, not {want.size}; first at {first}",
             input=input,
-            got=window(got, min(got.size, want.size)),
-            expected=window(want, min(got.size, want.size)),
+            got=window(got, first),
+            expected=window(want, first),
             hint=hint,
         )
 

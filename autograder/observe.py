@@ -27,6 +27,7 @@ TYPES = {
     b"f64": np.float64,
 }
 RECORD = re.compile(rb"([a-zA-Z][a-zA-Z0-9_]{0,63}) ([a-z0-9]{2,3}) ([0-9]{1,8}) ([0-9a-f]*)")
+GIVEN = ("llmc/utils.h", "llmc/todo.h")  # a finding in there is its caller's
 PLACE = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) (?:\S*/)?(llmc/[\w.]+:\d+)")  # of a stack frame
 RECORDS = 256  # in one case
 STREAMS = ("stdout", "stderr", "observations")  # of an outcome, as bytes
@@ -60,6 +61,7 @@ class Observed:
     ending: Ending = Ending("ended")
     unwritten: str = ""  # the last unwritten function it met, also in a child
     leak: str = ""  # where the first lost block was allocated
+    said: str = ""  # its last line on stderr
     seconds: float = 0.0
     restarted: bool = False  # ASan did not start until address randomisation was switched off
 
@@ -197,7 +199,13 @@ def _observed(outcome: sandbox.Outcome) -> Observed:
         ending = Ending("malformed", str(fault))
     text = outcome.stderr.decode("utf-8", "replace")
     return Observed(
-        values, ending, _unwritten(text), _leak(text), outcome.seconds, outcome.restarted
+        values,
+        ending,
+        _unwritten(text),
+        _leak(text),
+        (text.strip().splitlines() or [""])[-1][:200],
+        outcome.seconds,
+        outcome.restarted,
     )
 
 
@@ -243,13 +251,20 @@ def _unwritten(text: str) -> str:
     return names[-1] if names else ""
 
 
+def _place(word: str, text: str) -> str:
+    """`WORD function (llmc/file.h:line)`: of the first stack the student's innermost frame."""
+    stack = text[: text.find("\n\n", text.find("#0 "))] if "#0 " in text else text
+    frames = PLACE.findall(stack)
+    mine = next((f for f in frames if not f[1].startswith(GIVEN)), frames[0] if frames else None)
+    return f"{word} {mine[0]} ({mine[1]})" if mine else ""
+
+
 def _leak(text: str) -> str:
     """`24 bytes from dataloader_init (llmc/dataloader.h:120)`, of the first leak reported."""
     size = re.search(r"^(?:Direct|Indirect) leak of (\d+) byte", text, re.MULTILINE)
     if size is None:
         return ""
-    place = PLACE.search(text, size.end())
-    return f"{size[1]} bytes" + (f" from {place[1]} ({place[2]})" if place else "")
+    return f"{size[1]} bytes" + _place(" from", text[size.end() :])
 
 
 def _signal_name(number: int) -> str:
@@ -271,7 +286,4 @@ def _finding(text: str) -> str:
         access = re.search(r"^(READ|WRITE) of size (\d+)", text, re.MULTILINE)
         if access:
             what += f", {access[1].lower()} of {access[2]} bytes"
-    place = PLACE.search(text)
-    if place:
-        what += f", in {place[1]} ({place[2]})"
-    return what
+    return what + _place(", in", text)

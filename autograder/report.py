@@ -75,7 +75,7 @@ def table(result: Result, out: Console, explain_all: bool) -> None:
 
 
 def _head(result: Result, part: PartResult, out: Console) -> None:
-    left = f"{result.rubric.assignment} {_dot(out)} {part.part.title}"
+    left = f"{result.rubric.assignment} {_dot(out)} {part.part.title}  seed {result.seed}"
     names = {"address": "ASan", "undefined": "UBSan"}
     tools = [result.tools.described, *(names[s] for s in result.tools.sanitizers if s in names)]
     right = " ".join(tools)
@@ -85,7 +85,8 @@ def _head(result: Result, part: PartResult, out: Console) -> None:
     for error in dict.fromkeys(built.error for built in part.broken):
         assert error is not None
         probes = [f"llmc/{built.probe}.h" for built in part.broken if built.error == error]
-        out.print(Text(f"   FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"]))
+        line = Text(f" > FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"])
+        out.print(line.append("  <- start here", style="bold"))
         _lines([("at", error.where), ("says", error.what)], out)
 
 
@@ -96,9 +97,7 @@ def _dot(out: Console) -> str:
 
 
 def _rows(part: PartResult, out: Console, explain_all: bool) -> None:
-    start = next((i for i in part.items if i.verdict in ("FAIL", "part", "error")), None)
-    if start is None:
-        start = next((i for i in part.items if i.verdict == "todo"), None)
+    start = None if part.broken else _start(part)
     for item in part.items:
         here = item is start
         _row(item, here, out)
@@ -106,6 +105,15 @@ def _rows(part: PartResult, out: Console, explain_all: bool) -> None:
             _explain(item, out, explain_all)
         if item.item.id in part.remarks:
             out.print(Text(" " * 9 + part.remarks[item.item.id], style="dim"))
+
+
+def _start(part: PartResult) -> ItemResult | None:
+    """The topmost item with a row that failed; without one, the topmost that is not written."""
+    for verdicts in (("FAIL", "error"), ("todo",)):
+        for item in part.items:
+            if any(row.verdict in verdicts and not row.waits for row in item.rows):
+                return item
+    return None
 
 
 def _row(item: ItemResult, here: bool, out: Console) -> None:
@@ -133,22 +141,27 @@ def _note(item: ItemResult) -> str:
 def _explain(item: ItemResult, out: Console, every_row: bool) -> None:
     rows = [row for row in item.rows if row.verdict not in ("ok", "skip")]
     rows = rows if every_row else [row for row in rows if row is item.first]
+    before: list[tuple[str, str]] = []
     for row in rows:
-        says = f"{row.credit.says} ({_points(row.credit.points)})"
-        if row.verdict == "todo":
-            _lines([("todo", says), ("waits", row.message)], out)
-            continue
-        lines = [
-            (row.verdict, says),
-            ("input", row.input),
-            ("got", row.got),
-            ("expected", row.expected),
-            ("differs", row.message),
-            ("hint", row.hint),
-        ]
-        _lines(lines, out)
+        says = (row.verdict, f"{row.credit.says} ({_points(row.credit.points)})")
+        what = [] if row.verdict == "todo" else _what(row)
+        _lines([says, *([("differs", "as above")] if what and what == before else what)], out)
+        before = what
+    todo = [row.message for row in rows if row.verdict == "todo"]
+    needs = [text.removeprefix("needs ").removeprefix("waits for ") for text in todo]
+    _lines([("needs", ", ".join(dict.fromkeys(needs)))], out)
     if rows:
         _lines([("rerun", item.rerun)], out)
+
+
+def _what(row: Row) -> list[tuple[str, str]]:
+    return [
+        ("input", row.input),
+        ("got", row.got),
+        ("expected", row.expected),
+        ("differs", row.message),
+        ("hint", row.hint),
+    ]
 
 
 def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:

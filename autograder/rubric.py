@@ -22,8 +22,7 @@ class Credit:
     """A part of an item: one check decides its points, on what one case of one probe reports.
 
     `says` is what earns it; `needs` names items that must have earned something first; `data` marks
-    what only real data can show; `file_mib` is the largest file its probe writes, `memory_mib` the
-    memory it may use.
+    what only real data can show; a `big` case works on a file of more than 2 GiB.
     """
 
     check: str
@@ -33,8 +32,7 @@ class Credit:
     says: str
     needs: tuple[str, ...] = ()
     data: bool = False
-    file_mib: int = 64
-    memory_mib: int = 1024
+    big: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,7 @@ def _credit(raw: dict[str, Any], item: str, probe: str, case: str) -> Credit:
         _take(raw, "says", str, check),
         tuple(_take(raw, "needs", list, check, default=[])),
         _take(raw, "data", bool, check, default=False),
-        _take(raw, "file_mib", int, check, default=64),
-        _take(raw, "memory_mib", int, check, default=1024),
+        _take(raw, "big", bool, check, default=False),
     )
     _nothing_left(raw, check)
     if credit.points <= 0:

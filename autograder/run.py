@@ -23,6 +23,8 @@ from autograder.observe import Array, Case, Observed
 from autograder.rubric import ROOT, Credit, Item, Part, Rubric
 
 REFERENCE = ROOT / "reference"
+# What a case may use that works on a file past 2 GiB, and may well hold all of it in memory.
+BIG = sandbox.Limits(cpu_seconds=60, memory_mib=6144, file_mib=4096)
 HARNESS = Source("test_dataloader", ROOT / "dev" / "test" / "test_dataloader.c", runtime=False)
 
 
@@ -51,6 +53,8 @@ class Row:
     got: str = ""
     expected: str = ""
     hint: str = ""
+
+    waits: bool = False  # it was not looked at, for a row above must earn something first
 
     @property
     def earned(self) -> Fraction:
@@ -182,7 +186,7 @@ def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
     exact = {other.id for other in part.items}
     return not names or any(
-        name in (part.id, item.id, item.title)
+        name in (part.id, item.id, item.title, *(f"{c.probe}.h" for c in item.credits))
         or (name != "" and name not in exact and item.id.startswith(name))
         for name in names
     )
@@ -281,9 +285,9 @@ def _cases(
         binary = built[credit.probe].binary
         if binary is None or (credit.data and options.data is None):
             continue
-        if not sandbox.can_write(options.build, credit.file_mib):
+        if credit.big and not sandbox.can_write(options.build, BIG.file_mib):
             continue
-        limits = sandbox.Limits(memory_mib=credit.memory_mib, file_mib=credit.file_mib)
+        limits = BIG if credit.big else sandbox.Limits()
         seed = rubric.seed if options.fresh is None else options.fresh
         data = options.data if credit.data else None
         leaks = "leak" in tools.sanitizers
@@ -381,9 +385,9 @@ def _judge(
     waits = [name for name in waits if above[name].verdict in ("todo", "FAIL")]
     if waits:
         todo = any(above[name].verdict == "todo" for name in waits)
-        return Row(credit, "todo" if todo else "FAIL", f"waits for {waits[0]}")
+        return Row(credit, "todo" if todo else "FAIL", f"waits for {waits[0]}", waits=True)
     if observed is None:
-        return Row(credit, "skip", f"needs to write a sparse file of {credit.file_mib} MiB")
+        return Row(credit, "skip", f"needs room for a sparse file of {BIG.file_mib} MiB")
     try:
         check(Seen(observed, wanted or {}, made, data))
     except Waiting as waiting:
@@ -391,7 +395,8 @@ def _judge(
     except Cannot as cannot:
         return Row(credit, "skip", str(cannot))
     except Mismatch as m:
-        return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, m.hint)
+        warned = next((f" (a warning at {w.where}: {w.what})" for w in made.warnings), "")
+        return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, m.hint + warned)
     except Exception:  # a fault of the check, never the student's
         last = traceback.format_exc().strip().splitlines()[-1]
         return Row(credit, "error", f"the grader failed: {last}")

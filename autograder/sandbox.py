@@ -26,7 +26,7 @@ MIB = 1 << 20
 class Limits:
     """What one process tree may use. The wall limit is generous: a busy machine is no fault."""
 
-    cpu_seconds: int = 10
+    cpu_seconds: int = 4
     wall_seconds: float = 60.0
     memory_mib: int = 1024
     output_mib: int = 16  # stdout and stderr together; observations have as much again
@@ -101,9 +101,7 @@ def run_again(job: Job) -> Outcome | None:
 
 
 def can_write(folder: Path, mib: int) -> bool:
-    """Whether a file of that size, nearly all hole, can be written there; small ones always can."""
-    if mib <= Limits.file_mib:
-        return True
+    """Whether a file of that size, nearly all hole, can be written there."""
     ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if ceiling != resource.RLIM_INFINITY and ceiling < mib * MIB:
         return False
