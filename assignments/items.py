@@ -1,12 +1,14 @@
 """The rubrics' credits as pytest tests, for an IDE or CI: pytest -c assignments/pytest.ini.
 
 The same run and the same verdicts as ./grade; pytest only shows them. A credit that is not written
-yet fails; one that this machine cannot tell is skipped with the reason.
+yet fails; one that this machine cannot tell is skipped with the reason. LLMC_STUDENT names another
+folder that holds llmc/.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +31,8 @@ CREDITS = [
 @functools.cache
 def rows(assignment: str) -> dict[str, Row]:
     """Check → row, of one run over the whole assignment."""
-    result = grade(rubric.load(assignment), Options(student=ROOT, data=real_data()))
+    student = Path(os.environ.get("LLMC_STUDENT", ROOT)).resolve()
+    result = grade(rubric.load(assignment), Options(student=student, data=real_data()))
     found = (row for part in result.parts for item in part.items for row in item.rows)
     return {row.credit.check: row for row in found}
 

@@ -302,11 +302,10 @@ def _keep(
 # speaks to the sanitizers or runs before main.
 SILENCERS = re.compile(
     r"#\s*pragma\s+(?:GCC|clang)\s+(?:diagnostic|system_header)|_Pragma|^\s*#\s*(?:line\b|\d)"
-    r"|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_|__attribute__[^;{]*\bconstructor\b",
+    r"|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_"
+    r"|__attribute__[^;{]*(?:constructor|destructor|section|alias|weak)",
     re.MULTILINE,
 )
-
-
 COMMENT_OR_STRING = re.compile(
     r"/\*.*?\*/|//(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
 )

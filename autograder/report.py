@@ -70,7 +70,7 @@ def table(result: Result, out: Console, explain_all: bool) -> None:
     """Prints each part; explains the topmost failing row, or every one that is not ok."""
     for part in result.parts:
         _head(result, part, out)
-        _rows(part, out, explain_all)
+        _rows(part, result, out, explain_all)
         _total(result, part, out)
 
 
@@ -96,13 +96,13 @@ def _dot(out: Console) -> str:
     return "·" if "utf" in locale.lower() and "utf" in out.encoding.lower() else "-"
 
 
-def _rows(part: PartResult, out: Console, explain_all: bool) -> None:
+def _rows(part: PartResult, result: Result, out: Console, explain_all: bool) -> None:
     start = None if part.broken else _start(part)
     for item in part.items:
         here = item is start
         _row(item, here, out)
         if here or explain_all:
-            _explain(item, out, explain_all)
+            _explain(item, result, out, explain_all)
         if item.item.id in part.remarks:
             out.print(Text(" " * 9 + part.remarks[item.item.id], style="dim"))
 
@@ -138,7 +138,7 @@ def _note(item: ItemResult) -> str:
     return row.credit.says if row.verdict == "FAIL" and row.input else row.message
 
 
-def _explain(item: ItemResult, out: Console, every_row: bool) -> None:
+def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) -> None:
     rows = [row for row in item.rows if row.verdict not in ("ok", "skip")]
     rows = rows if every_row else [row for row in rows if row is item.first]
     before: list[tuple[str, str]] = []
@@ -151,7 +151,9 @@ def _explain(item: ItemResult, out: Console, every_row: bool) -> None:
     needs = [text.removeprefix("needs ").removeprefix("waits for ") for text in todo]
     _lines([("needs", ", ".join(dict.fromkeys(needs)))], out)
     if rows:
-        _lines([("rerun", item.rerun)], out)
+        first = rows[0].credit
+        by_hand = f"build/probes/{first.probe} {first.case} {result.seed}"
+        _lines([("rerun", item.rerun), ("by hand", by_hand)], out)
 
 
 def _what(row: Row) -> list[tuple[str, str]]:
@@ -171,7 +173,7 @@ def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
             continue
         plain = "".join(c if c.isprintable() else "?" for c in text)
         wrapped = textwrap.wrap(plain, WIDTH - 21, max_lines=4, placeholder=" ...") or [""]
-        if label == "rerun":
+        if label in ("rerun", "by hand"):
             wrapped = [plain]  # to be copied
         out.print(Text(f"           {label:9} {wrapped[0]}"))
         for more in wrapped[1:]:

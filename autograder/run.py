@@ -7,7 +7,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -269,7 +269,20 @@ def _build(
         progress("building", count[0], len(sources))
 
     progress("building", 0, len(sources))
-    return build.programs(sources, student, tools, options.build, options.parallel, done)
+    built = build.programs(sources, student, tools, options.build, options.parallel, done)
+    if not options.cached:
+        _link(built.values(), options.build / "probes")
+    return built
+
+
+def _link(built: Iterable[Built], folder: Path) -> None:
+    """build/probes/NAME: the program of the last run, for running a case by hand."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in built:
+        if one.binary is not None:
+            beside = folder / f".{one.probe}-{os.getpid()}"
+            beside.symlink_to(os.path.relpath(one.binary, folder))
+            os.replace(beside, folder / one.probe)
 
 
 def _cases(

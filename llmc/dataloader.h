@@ -184,7 +184,7 @@ static inline void evalloader_reset(EvalLoader *loader) {
 }
 
 // Sets every field and resets. Process r takes examples [r*n, (r+1)*n) with n = ceil(num_examples /
-// num_processes), as far as there are any. B < 4, or a file that is none, ends the program with one
+// num_processes), as far as there are any. B < 4, or a malformed file, ends the program with one
 // line.
 static inline void evalloader_init(EvalLoader *loader, const char *filename, size_t B, size_t T,
                                    int process_rank, int num_processes) {

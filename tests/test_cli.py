@@ -59,10 +59,14 @@ def test_a_failure_shows_input_got_expected_difference_hint_and_rerun(edited) ->
     assert seen.returncode == 1
     block = seen.stdout[seen.stdout.index("> part  randint32") :]
     labels = re.findall(r"^ {11}(\w+) ", block[: block.index("randint64")], re.MULTILINE)
-    assert labels == ["FAIL", "input", "got", "expected", "differs", "hint", "rerun"]
+    assert labels == ["FAIL", "input", "got", "expected", "differs", "hint", "rerun", "by"]
     rerun = re.search(r"rerun +\./(grade .*)", block)[1]
     assert rerun == f"grade A0 randint32 --student {folder}"
     assert grade(*rerun.split()[1:]).returncode == 1
+    by_hand = re.search(r"by hand +(.*)", block)[1].split()
+    shown = subprocess.run(by_hand, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert shown.returncode in (0, 77), "another test may have linked the stubs there meanwhile"
+    assert shown.stdout.startswith("begin i64[1] 1")
 
 
 def test_everything_fits_in_80_columns_and_has_no_escapes_in_a_pipe(edited) -> None:
@@ -137,7 +141,7 @@ def test_json_is_valid_from_the_start_and_after_a_fault(tmp_path: Path, monkeypa
         document = json.loads(path.read_text())
         verdicts = {item["verdict"] for part in document["parts"] for item in part["items"]}
         assert verdicts == {"error"}
-        raise KeyboardInterrupt
+        raise RuntimeError("stumbled")
 
     monkeypatch.setattr(cli, "grade", stumble)
     assert cli.main(["A0", "--json", str(path)]) == 3

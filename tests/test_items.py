@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 
 from autograder.rubric import ROOT
+from autograder.run import real_data
+
+
+def items(student: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-c", "assignments/pytest.ini"]
+    env = os.environ | {"LLMC_STUDENT": str(ROOT / student)}
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=env)
 
 
 def test_on_the_stubs_every_credit_fails_as_todo() -> None:
-    command = [sys.executable, "-m", "pytest", "-c", "assignments/pytest.ini"]
-    seen = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    seen = items(".")
     assert seen.returncode == 1
     assert re.search(r"^64 failed in ", seen.stdout, re.MULTILINE)
     assert seen.stdout.count("todo: manual_seed: fills the 624 words") >= 1
+
+
+def test_on_the_reference_none_fails() -> None:
+    seen = items("reference")
+    assert seen.returncode == 0
+    passed = "64 passed" if real_data() else "62 passed, 2 skipped"
+    assert re.search(rf"^{passed} in ", seen.stdout, re.MULTILINE)

@@ -66,6 +66,11 @@ WRONG = {
         "total_batch_size_bytes = (size_t)num_processes * B",
         "total_batch_size_bytes = B",
     ),
+    "several processes shuffled": (
+        "manual_seed(&loader->shuffle_rng, 42 + (unsigned long long)process_rank);",
+        "manual_seed(&loader->shuffle_rng, 42 + (unsigned long long)process_rank);\n"
+        "        if (num_processes > 1 && should_shuffle) loader->local_batch_offset_bytes = 0;",
+    ),
     "shuffled": (
         "    random_permutation(loader->intra_shard_indices, (int)loader->shard_num_samples,\n"
         "                       &loader->shuffle_rng);\n",
@@ -91,7 +96,7 @@ def test_each_subtest_can_fail(tree: Path, name: str) -> None:
     seen = subprocess.run(
         ["./test_dataloader"], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert f"FAIL   {name}" in seen.stdout
+    assert f"FAIL   {name}:" in seen.stdout
     assert seen.returncode == 1
 
 

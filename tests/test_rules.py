@@ -71,7 +71,7 @@ def test_nobody_uses_cli_or_staff() -> None:
 @pytest.mark.parametrize("module", ["build", "observe"])
 def test_build_and_observe_do_not_know_the_cli_side(module: str) -> None:
     ours = {n for n in imports(ROOT / "autograder" / f"{module}.py") if n.startswith("autograder.")}
-    known = ("autograder.sandbox", "autograder.rubric", "autograder.build")
+    known = ("autograder.sandbox", "autograder.rubric", "autograder.build", "autograder.files")
     assert all(name.startswith(known) for name in ours)
 
 
@@ -79,6 +79,7 @@ def test_the_students_headers_use_the_standard_library_and_themselves() -> None:
     for path in sorted((ROOT / "reference" / "llmc").glob("*.h")):
         for name in re.findall(r'#include "([^"]+)"', path.read_text()):
             assert (path.parent / name).exists(), f"{path.name} includes {name}"
+        assert set(re.findall(r"#include <([^>]+)>", path.read_text())) <= STANDARD, path
 
 
 def test_venv_and_grade_run_on_the_standard_library() -> None:
@@ -90,6 +91,8 @@ def test_venv_and_grade_run_on_the_standard_library() -> None:
         assert tops(path) <= {*sys.stdlib_module_names, "autograder"}, path
 
 
+STANDARD = {"ctype.h", "math.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h"}
+STANDARD |= {"string.h", "glob.h", "sys/types.h"}  # the last two are POSIX
 CODE = {".py", ".c", ".h"}
 
 
