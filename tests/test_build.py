@@ -41,6 +41,7 @@ def test_a_missing_header_says_so(graded, tmp_path: Path) -> None:
     [
         ("    int unused = 3;\n", "a warning at llmc/rand.h:"),
         ('#pragma GCC diagnostic ignored "-Wall"\n', "silences the compiler"),
+        ("__attribute__((__constructor__)) static void early(void) {}\n", "silences the compiler"),
         ("#pragma GCC system_header\n", "silences the compiler"),
         ('# 1 "rand.h" 3\n', "silences the compiler"),
         ('    _Pragma("GCC diagnostic ignored \\"-Wunused\\"")\n', "silences the compiler"),
@@ -48,8 +49,9 @@ def test_a_missing_header_says_so(graded, tmp_path: Path) -> None:
 )
 def test_a_warning_or_its_silencing_costs_the_clean_row(line, words, edited, graded) -> None:
     mark = "    unsigned long long high = randint32(state);\n"
-    tree = edited("rand.h", mark, line + mark)
-    result = graded(tree, "randint64", "clean")
+    if line.startswith("__attribute__"):
+        mark = "// 64 bits from two draws, the first one high.\n"
+    result = graded(edited("rand.h", mark, line + mark), "randint64", "clean")
     assert lost(result) == ["clean"]
     rows = {row.credit.check: row for row in result.parts[0].items[1].rows}
     assert words in rows["clean_rand"].message
@@ -131,3 +133,34 @@ def test_clean_is_skipped_where_leaks_cannot_be_seen(tmp_path: Path, monkeypatch
     assert result.parts[0].items[0].verdict == "ok"
     assert rows["clean_sampler"].verdict == "skip"
     assert "LeakSanitizer" in rows["clean_sampler"].message
+
+
+def test_a_comment_or_a_string_silences_nothing(edited, graded) -> None:
+    mark = "// 64 bits from two draws, the first one high.\n"
+    text = "/* never use\n# 4053805790 or _Pragma or no_sanitize */ // __asan_ either\n"
+    assert lost(graded(edited("rand.h", mark, text + mark), "randint64", "clean")) == []
+
+
+def test_a_helper_beside_llmc_is_read_too(graded, tmp_path: Path) -> None:
+    """A header found through the student's folder decides what is built, like the others."""
+    shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
+    sampler = tmp_path / "llmc" / "sampler.h"
+    sampler.write_text(sampler.read_text().replace("running > goal", "BEATS(running, goal)"))
+    sampler.write_text('#include "helper.h"\n' + sampler.read_text())
+    for line, gone in ((">", []), (">=", ["sample_softmax"])):
+        (tmp_path / "helper.h").write_text(f"#define BEATS(a, b) ((a) {line} (b))\n")
+        assert lost(graded(tmp_path, "sample_softmax")) == gone
+
+
+def test_what_a_helper_of_utils_said_is_shown(edited, graded) -> None:
+    tree = edited(
+        "dataloader.h", "    must_seek(loader->tokens_file, offset, SEEK_SET, path);\n", ""
+    )
+    rows = graded(tree, "loader_pairs").parts[0].items[0].rows
+    assert any("cut short (was it written to the end?)" in row.got for row in rows)
+
+
+def test_a_finding_names_the_students_line_not_the_helpers(edited, graded) -> None:
+    tree = edited("tokenizer.h", "must_malloc((size_t)length + 1)", "must_malloc(1)")
+    row = graded(tree, "tokenizer").parts[0].items[0].rows[0]
+    assert "in tokenizer_init (llmc/tokenizer.h:" in row.message
