@@ -6,13 +6,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder import sandbox
 from autograder.files import digest, scratch_folder, write_whole
 from autograder.rubric import ROOT
+from autograder.sources import read, silenced
 
 RUNTIME = ROOT / "assignments" / "observe"
 STANDARD = ("-std=gnu11", "-O0", "-g")
@@ -192,9 +193,10 @@ def programs(
 
     A header that does not compile is no fault of ours: its Built has no binary, and says why.
     """
+    theirs = read(student)
     result: dict[str, Built] = {}
     for source in sources:
-        kept = _lookup(source, student, tools, build)
+        kept = _lookup(source, theirs, tools, build)
         if kept is not None:
             result[source.name] = kept
             done()
@@ -202,22 +204,24 @@ def programs(
     if missing:
         runtime = _runtime(tools, build)
         with scratch_folder(build) as folder:
-            jobs = [_job(source, student, tools, runtime, folder) for source in missing]
+            (folder / "llmc").mkdir()
+            for name, content in theirs.items():
+                (folder / name).write_bytes(content)
+            jobs = [_job(source, tools, runtime, folder) for source in missing]
             outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
             for source, outcome in zip(missing, outcomes, strict=True):
-                result[source.name] = _keep(source, outcome, student, tools, build, folder)
+                result[source.name] = _keep(source, outcome, theirs, tools, build, folder)
     return {source.name: result[source.name] for source in sources}
 
 
-def _job(
-    source: Source, student: Path, tools: Toolchain, runtime: Path, folder: Path
-) -> sandbox.Job:
+def _job(source: Source, tools: Toolchain, runtime: Path, folder: Path) -> sandbox.Job:
+    """The compiler's command; `folder` holds a copy of the student's llmc/ and nothing else."""
     command = [
         tools.compiler,
         *tools.flags,
-        f"-ffile-prefix-map={student}{os.sep}llmc=llmc",
+        f"-ffile-prefix-map={folder}{os.sep}llmc=llmc",
         f"-ffile-prefix-map={ROOT}{os.sep}=",
-        *("-iquote", str(RUNTIME), f"-I{student}"),
+        *("-iquote", str(RUNTIME), f"-I{folder}"),
         *("-MMD", "-MF", str(folder / f"{source.name}.d")),
         str(source.path),
         *([str(runtime)] if source.runtime else []),
@@ -253,78 +257,60 @@ def _first_key(source: Source, tools: Toolchain) -> str:
     return digest(source.name, tools.compiler, tools.version, *tools.flags, *ours)[:16]
 
 
-def _second_key(first: str, student: Path, files: Sequence[str]) -> str | None:
-    try:
-        return digest(first, *(x for f in files for x in (f, (student / f).read_bytes())))[:16]
-    except OSError:
+def _second_key(first: str, theirs: Mapping[str, bytes], files: Sequence[str]) -> str | None:
+    if not all(name in theirs for name in files):
         return None
+    return digest(first, *(part for name in files for part in (name, theirs[name])))[:16]
 
 
-def _lookup(source: Source, student: Path, tools: Toolchain, build: Path) -> Built | None:
+def _lookup(
+    source: Source, theirs: Mapping[str, bytes], tools: Toolchain, build: Path
+) -> Built | None:
     first = _first_key(source, tools)
     lists = build / "cache" / f"{source.name}-{first}"
     for path in sorted(lists.glob("*.files")) if lists.is_dir() else []:
         files = json.loads(path.read_text())
-        second = _second_key(first, student, files)
-        if second is not None and (lists / f"{second}.json").exists():
-            raw = json.loads((lists / f"{second}.json").read_text())
-            notes = tuple(Note(**note) for note in raw)
-            return Built(source.name, lists / second, notes, _silenced(student, files))
+        second = _second_key(first, theirs, files)
+        if second is None or not (lists / f"{second}.json").exists():
+            continue
+        raw = json.loads((lists / f"{second}.json").read_text())
+        if (lists / second).exists() and digest((lists / second).read_bytes()) == raw["program"]:
+            notes = tuple(Note(**note) for note in raw["notes"])
+            return Built(source.name, lists / second, notes, silenced(theirs, files))
     return None
 
 
 def _keep(
     source: Source,
     outcome: sandbox.Outcome,
-    student: Path,
+    theirs: Mapping[str, bytes],
     tools: Toolchain,
     build: Path,
     folder: Path,
 ) -> Built:
-    notes = _notes(outcome.stderr.decode("utf-8", "replace"), student)
+    if b"No space left on device" in outcome.stderr:
+        raise OSError(f"no space left in {build}")
+    notes = _notes(outcome.stderr.decode("utf-8", "replace"), folder)
     if outcome.status != 0:
         if not any(note.error for note in notes):
             notes += (Note(f"llmc/{source.name}.h", _why_stopped(outcome), True),)
         return Built(source.name, None, notes)
+    files, strangers = _read_files(folder / f"{source.name}.d", folder)
+    if strangers:
+        what = f"a file from outside llmc/ is included: {strangers[0]}"
+        return Built(source.name, None, (Note(f"llmc/{source.name}.h", what, True), *notes))
     first = _first_key(source, tools)
-    files = _read_files((folder / f"{source.name}.d").read_text(errors="replace"), student)
-    second = _second_key(first, student, files)
+    second = _second_key(first, theirs, files)
+    assert second is not None, "all of these files were laid from `theirs`"
     lists = build / "cache" / f"{source.name}-{first}"
     lists.mkdir(parents=True, exist_ok=True)
-    target = lists / (second or "uncached")
+    target = lists / second
+    program = digest((folder / source.name).read_bytes())
     os.replace(folder / source.name, target)
-    write_whole(lists / f"{target.name}.json", json.dumps([asdict(n) for n in notes]).encode())
+    record = {"program": program, "notes": [asdict(note) for note in notes]}
+    write_whole(lists / f"{second}.json", json.dumps(record).encode())
     write_whole(lists / f"{digest(*files)[:16]}.files", json.dumps(files).encode())
-    return Built(source.name, target, notes, _silenced(student, files))
-
-
-# What hides a diagnostic: pragmas and attributes, line markers of system headers, and anything that
-# speaks to the sanitizers or runs before main.
-SILENCERS = re.compile(
-    r"#\s*pragma\s+(?:GCC|clang)\s+(?:diagnostic|system_header)|_Pragma|^\s*#\s*(?:line\b|\d)"
-    r"|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_"
-    r"|__attribute__[^;{]*(?:constructor|destructor|section|alias|weak)",
-    re.MULTILINE,
-)
-COMMENT_OR_STRING = re.compile(
-    r"/\*.*?\*/|//(?:\\\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
-)
-
-
-def _code(text: str) -> str:
-    """C without its comments and strings; lines keep their numbers."""
-    return COMMENT_OR_STRING.sub(lambda match: "\n" * match[0].count("\n") + " ", text)
-
-
-def _silenced(student: Path, files: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """(where, what) for each place in the student's files that could hide a diagnostic."""
-    found = []
-    for name in files:
-        text = _code((student / name).read_bytes().decode("utf-8", "replace"))
-        for match in SILENCERS.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            found.append((f"{name}:{line}", match[0].strip()))
-    return tuple(found)
+    return Built(source.name, target, notes, silenced(theirs, files))
 
 
 def _why_stopped(outcome: sandbox.Outcome) -> str:
@@ -333,18 +319,25 @@ def _why_stopped(outcome: sandbox.Outcome) -> str:
     return f"the compiler ended with status {outcome.status}"
 
 
-def _read_files(rule: str, student: Path) -> list[str]:
-    """The student's files that a dependency rule names, relative to the student's folder."""
-    words = re.split(r"(?<!\\)\s+", rule.replace("\\\n", " ").partition(": ")[2])
-    paths = [word.replace("\\ ", " ").replace("$$", "$") for word in words if word]
-    ours = tuple(f"{ROOT}{os.sep}{name}{os.sep}" for name in ("assignments", "dev"))
-    theirs = f"{student}{os.sep}"
-    return sorted(
-        {p[len(theirs) :] for p in paths if p.startswith(theirs)}
-        - {p[len(theirs) :] for p in paths if p.startswith(ours)}
-    )
+def _read_files(rule: Path, folder: Path) -> tuple[list[str], list[str]]:
+    """What a dependency rule names: the student's files, as llmc/NAME, and files of nobody's.
+
+    Headers of the system are not in the rule; ours are in neither list.
+    """
+    text = os.fsdecode(rule.read_bytes()).replace("\\\n", " ").partition(": ")[2]
+    words = [word for word in re.split(r"(?<!\\)\s+", text) if word]
+    plain = [re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words]
+    theirs: set[str] = set()
+    strangers: list[str] = []
+    for path in map(os.path.realpath, plain):
+        if path.startswith(os.path.realpath(folder / "llmc") + os.sep):
+            theirs.add(f"llmc/{os.path.basename(path)}")
+        elif not path.startswith(OURS):
+            strangers.append(os.path.basename(path))
+    return sorted(theirs), strangers
 
 
+OURS = tuple(os.path.realpath(ROOT / name) + os.sep for name in ("assignments", "dev"))
 NOTE = re.compile(r"^(.+?):(\d+):(?:\d+:)? (fatal error|error|warning): (.*)$", re.MULTILINE)
 LINK = re.compile(  # GNU ld and gold, lld and mold, Apple's
     r"^(?:.*: )?(multiple definition of .*|undefined reference to .*|undefined symbol: .*"
@@ -353,12 +346,12 @@ LINK = re.compile(  # GNU ld and gold, lld and mold, Apple's
 )
 
 
-def _notes(text: str, student: Path) -> tuple[Note, ...]:
+def _notes(text: str, folder: Path) -> tuple[Note, ...]:
     """The compiler's errors and warnings, with paths that mean something to the student."""
-    text = text.replace(f"{student}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
+    text = text.replace(f"{folder}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
     notes = [
         Note(f"{where}:{line}", what, kind != "warning")
         for where, line, kind, what in NOTE.findall(text)
     ]
     notes += [Note("link", what, True) for what in LINK.findall(text)]
-    return tuple(notes[:20])
+    return tuple(sorted(notes, key=lambda note: not note.error)[:20])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from autograder import build
+from autograder import build, sources
 from autograder.build import Source
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE
@@ -141,15 +142,70 @@ def test_a_comment_or_a_string_silences_nothing(edited, graded) -> None:
     assert lost(graded(edited("rand.h", mark, text + mark), "randint64", "clean")) == []
 
 
-def test_a_helper_beside_llmc_is_read_too(graded, tmp_path: Path) -> None:
-    """A header found through the student's folder decides what is built, like the others."""
+@pytest.mark.parametrize("kind", ["beside", "reference", "absolute"])
+def test_files_from_outside_llmc_are_refused(kind: str, graded, tmp_path: Path) -> None:
+    """Else one line would hand in the reference, and what decides would not be in the key."""
     shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
-    sampler = tmp_path / "llmc" / "sampler.h"
-    sampler.write_text(sampler.read_text().replace("running > goal", "BEATS(running, goal)"))
-    sampler.write_text('#include "helper.h"\n' + sampler.read_text())
-    for line, gone in ((">", []), (">=", ["sample_softmax"])):
-        (tmp_path / "helper.h").write_text(f"#define BEATS(a, b) ((a) {line} (b))\n")
-        assert lost(graded(tmp_path, "sample_softmax")) == gone
+    (tmp_path / "helper.h").write_text('#include "llmc/rand.h"\n')
+    line = {
+        "beside": '"helper.h"',
+        "reference": '"../../reference/llmc/sampler.h"',
+        "absolute": f'"{REFERENCE / "llmc" / "sampler.h"}"',
+    }[kind]
+    (tmp_path / "llmc" / "sampler.h").write_text(f"#include {line}\n")
+    result = graded(tmp_path, "sample_softmax", "randint64")
+    assert lost(result) == ["sample_softmax"]
+    row = result.parts[0].items[1].rows[0]
+    assert "No such file" in row.got or "from outside llmc/" in row.got
+
+
+@pytest.mark.parametrize("name", ["CS#102", "a b", "$x", "caf\xe9", "tab\there", "="])
+def test_any_name_of_the_students_folder_will_do(name: str, graded, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    shutil.copytree(ROOT / "llmc", folder / "llmc")
+    assert lost(graded(folder, "sample_softmax")) == ["sample_softmax"]
+    shutil.copy(REFERENCE / "llmc" / "sampler.h", folder / "llmc" / "sampler.h")
+    assert lost(graded(folder, "sample_softmax")) == []
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "zero", "large", "dangling"])
+def test_what_is_no_ordinary_file_is_not_read(kind: str, graded, tmp_path: Path) -> None:
+    shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
+    path = tmp_path / "llmc" / "sampler.h"
+    content = path.read_bytes()
+    path.unlink()
+    make = {
+        "fifo": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "zero": lambda: path.symlink_to("/dev/zero"),
+        "large": lambda: path.write_bytes(content + b"\n" * (2 << 20)),
+        "dangling": lambda: path.symlink_to("nowhere"),
+    }
+    make[kind]()
+    assert lost(graded(tmp_path, "sample_softmax", "randint64")) == ["sample_softmax"]
+
+
+def test_a_program_that_was_changed_in_the_cache_is_built_again(tools, tmp_path: Path) -> None:
+    source = [Source("sampler", PROBES / "sampler.c")]
+    first = build.programs(source, REFERENCE, tools, tmp_path, 1)["sampler"].binary
+    content = first.read_bytes()
+    first.write_bytes(b"#!/bin/sh\nexit 0\n")
+    again = build.programs(source, REFERENCE, tools, tmp_path, 1)["sampler"].binary
+    assert len(again.read_bytes()) == len(content)
+
+
+def test_an_error_is_found_behind_many_warnings(edited, graded) -> None:
+    mark = "// 64 bits from two draws, the first one high.\n"
+    noise = "static int noisy(void) {" + "".join(f" int x{i} = 1;" for i in range(40)) + " }\n"
+    tree = edited("rand.h", mark, noise + "int broken(void) { return 1 }\n" + mark)
+    assert "expected" in graded(tree, "randint64").parts[0].broken[0].error.what
+
+
+@pytest.mark.parametrize(
+    "text", ['#if 0\n"' + '\\"' * 60000, "__attribute__((unused))" * 9000, "\n" * 200000]
+)
+def test_scanning_takes_time_linear_in_the_text(text: str) -> None:
+    sources.silenced({"llmc/x.h": text.encode()}, ["llmc/x.h"])  # pytest-timeout is the judge
 
 
 def test_what_a_helper_of_utils_said_is_shown(edited, graded) -> None:

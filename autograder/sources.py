@@ -1,0 +1,92 @@
+"""A student's source files: read once, within limits, and searched for what hides a diagnostic."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+NAME = re.compile(r"[\w.+-]{1,100}", re.ASCII)
+LARGEST = 1 << 20  # bytes of one file
+MOST = 200  # files
+
+
+def read(student: Path) -> dict[str, bytes]:
+    """`llmc/NAME` → content of each ordinary file in `student`/llmc.
+
+    What is no ordinary file, too large or oddly named is left out, so that including it fails.
+    """
+    found: dict[str, bytes] = {}
+    for path in sorted((student / "llmc").iterdir()):
+        try:
+            about = path.stat()
+            if (
+                stat.S_ISREG(about.st_mode)
+                and about.st_size <= LARGEST
+                and NAME.fullmatch(path.name)
+            ):
+                found[f"llmc/{path.name}"] = path.read_bytes()
+        except OSError:
+            continue
+        if len(found) == MOST:
+            break
+    return found
+
+
+# Pragmas, line markers of system headers, attributes that run before main or replace a symbol, and
+# anything that speaks to the sanitizers.
+SILENCERS = re.compile(
+    r"#[ \t]*pragma[ \t]+(?:GCC|clang)[ \t]+(?:diagnostic|system_header)|_Pragma"
+    r"|^[ \t]*#[ \t]*(?:line\b|\d)|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_"
+    r"|__attribute(?:__)?[^;{]{0,80}(?:constructor|destructor|section|alias|weak)"
+    r"|\[\[[^;{]{0,80}(?:constructor|destructor)|\basm\b|__asm",
+    re.MULTILINE,
+)
+
+
+def silenced(files: Mapping[str, bytes], names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """(where, what) for each place in the named files that could hide a diagnostic."""
+    found = []
+    for name in names:
+        text = code(files[name].decode("utf-8", "replace"))
+        for match in SILENCERS.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append((f"{name}:{line}", " ".join(match[0].split())[:60]))
+    return tuple(found[:20])
+
+
+def code(text: str) -> str:
+    """C with its lines spliced and its digraphs written out, without comments and strings.
+
+    Lines keep their numbers, but for the splices. Takes time linear in the text.
+    """
+    text = text.replace("\r\n", "\n").replace("\\\n", "").replace("%:", "#")
+    kept: list[str] = []
+    at = 0
+    while at < len(text):
+        two = text[at : at + 2]
+        if two == "//":
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        elif two == "/*":
+            end = text.find("*/", at + 2)
+            end = len(text) if end < 0 else end + 2
+            kept.append(" " + "\n" * text.count("\n", at, end))
+            at = end
+        elif text[at] in "\"'":
+            at = _string_end(text, at)
+            kept.append('""')
+        else:
+            kept.append(text[at])
+            at += 1
+    return "".join(kept)
+
+
+def _string_end(text: str, at: int) -> int:
+    """The index behind a string or character that starts at `at`; a line's end ends it, too."""
+    quote = text[at]
+    at += 1
+    while at < len(text) and text[at] not in (quote, "\n"):
+        at += 2 if text[at] == "\\" else 1
+    return at + 1 if at < len(text) and text[at] == quote else min(at, len(text))
