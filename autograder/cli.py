@@ -88,7 +88,7 @@ def _grade(arguments: argparse.Namespace) -> int:
     if arguments.list:
         report.catalogue(loaded, selected, out)
         return EARNED
-    if arguments.json:
+    if arguments.json and (arguments.json.is_file() or not arguments.json.exists()):
         _write(arguments.json, report.unfinished(loaded, options, selected))
     with report.progress() as progress:
         result = grade(loaded, options, progress)

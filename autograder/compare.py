@@ -46,6 +46,7 @@ class Seen:
     wanted: Mapping[str, Array]
     built: Built
     data: Path | None = None
+    sees_leaks: bool = False  # this compiler's leak checker was seen to work
 
     def got(self, name: str) -> Array:
         """The observation; where it is missing, raises with how the case ended instead."""
@@ -91,6 +92,8 @@ class Seen:
         got, want = self.got(after), self.want(after)
         expect(got.dtype == want.dtype and got.shape == want.shape, f"`{after}`: wrong form")
         leaks = self.number("leaks")
+        if leaks < 0 and self.sees_leaks:
+            raise Mismatch("the leak check was kept from running")
         if self.observed.ending.kind != "ended":
             raise _missing(self.observed.ending, "end", self.observed.said)
         if leaks < 0:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +29,16 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
     os.chmod(name, 0o644)
     os.replace(name, path)
+
+
+def sweep(build: Path) -> None:
+    """Removes scratch folders that a killed run left behind an hour ago or earlier, and programs
+    that nobody has asked for in a month."""
+    for pattern, age in (("scratch/*", 3600), ("cache/*", 30 * 86400)):
+        for path in build.glob(pattern):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > age:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @contextlib.contextmanager

@@ -140,7 +140,8 @@ def _run(
         jobs = [_job(case, folder) for case, folder in zip(cases, folders, strict=True)]
         outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
         for i, outcome in enumerate(outcomes):
-            if not outcome.observations and outcome.status != 0:  # main() was not reached
+            quick = not outcome.stopped and outcome.seconds < 5
+            if quick and not outcome.observations and outcome.status != 0:  # no main() reached
                 again = sandbox.run_again(jobs[i])
                 outcomes[i] = again if again and again.observations else outcome
         return outcomes
@@ -179,12 +180,17 @@ def _job(case: Case, folder: Path) -> sandbox.Job:
 
 
 def _remove(folder: Path) -> None:
-    """Removes a folder that a student's code may have made unreadable, or removed already."""
-    for path, folders, _ in os.walk(folder):
-        for inner in (Path(path, name) for name in folders):
-            if not inner.is_symlink():
-                inner.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Removes a folder that a student's code may have made unreadable, very deep, or removed."""
+    try:
+        for path, folders, _ in os.walk(folder):
+            for inner in (Path(path, name) for name in folders):
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
+        shutil.rmtree(folder, ignore_errors=True)
+    except (OSError, RecursionError):  # deeper than Python goes
+        env = {"PATH": "/usr/bin:/bin"}
+        for command in (("chmod", "-R", "u+rwX"), ("rm", "-rf")):
+            sandbox.run_all([sandbox.Job((*command, str(folder)), folder.parent, env)], 1)
 
 
 def _observed(outcome: sandbox.Outcome) -> Observed:

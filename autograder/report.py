@@ -36,7 +36,7 @@ NAME_WIDTH = 27
 
 def console() -> Console:
     """The terminal; rich looks after NO_COLOR, pipes and dumb terminals."""
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Console(width=120, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
@@ -135,7 +135,7 @@ def _note(item: ItemResult) -> str:
     row = item.first
     if row is None or row.message == f"needs {item.item.id}":
         return ""
-    return row.credit.says if row.verdict == "FAIL" and row.input else row.message
+    return row.credit.says if row.verdict == "FAIL" and row.input else _plain(row.message)
 
 
 def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) -> None:
@@ -156,6 +156,11 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
         _lines([("rerun", item.rerun), ("by hand", by_hand)], out)
 
 
+def _plain(text: str) -> str:
+    """What a student's code or a compiler said, without what could steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def _what(row: Row) -> list[tuple[str, str]]:
     return [
         ("input", row.input),
@@ -171,7 +176,7 @@ def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
     for label, text in lines:
         if not text:
             continue
-        plain = "".join(c if c.isprintable() else "?" for c in text)
+        plain = _plain(text)
         wrapped = textwrap.wrap(plain, WIDTH - 21, max_lines=4, placeholder=" ...") or [""]
         if label in ("rerun", "by hand"):
             wrapped = [plain]  # to be copied
@@ -217,7 +222,11 @@ def catalogue(rubric: Rubric, selected: Iterable[tuple[Part, list[Item]]], out: 
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    write_whole(path, json.dumps(content, indent=1).encode() + b"\n")
+    text = json.dumps(content, indent=1).encode() + b"\n"
+    if path.exists() and not path.is_file():
+        path.write_bytes(text)  # a pipe or a device stays what it is
+    else:
+        write_whole(path.resolve(), text)
 
 
 def unfinished(

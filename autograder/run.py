@@ -18,7 +18,7 @@ import numpy as np
 from autograder import build, observe, sandbox
 from autograder.build import Built, Source, Toolchain
 from autograder.compare import Cannot, Mismatch, Seen, Waiting
-from autograder.files import scratch_folder
+from autograder.files import scratch_folder, sweep
 from autograder.observe import Array, Case, Observed
 from autograder.rubric import ROOT, Credit, Item, Part, Rubric
 
@@ -159,6 +159,7 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     """
     started = time.monotonic()
     selected = select(rubric, options.names)
+    sweep(options.build)
     tools = build.toolchain(options.build)
     parts = []
     restarted = 0
@@ -203,8 +204,8 @@ def _grade_part(
     needed = _with_needs(part, items)
     credits = [credit for item in needed for credit in item.credits]
     built = _build(rubric, credits, options.student, tools, options, progress)
-    observed = _observe(rubric, credits, built, tools, options, progress)
     wanted = _wanted(rubric, credits, built, tools, options)
+    observed = _observe(rubric, credits, built, tools, options, progress)
     checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
     results: dict[str, ItemResult] = {}
     for item in needed:
@@ -213,10 +214,14 @@ def _grade_part(
         for credit in item.credits:
             key = (credit.probe, credit.case)
             check = getattr(checks[credit.probe], credit.check)
-            row = _judge(
-                credit, check, observed.get(key), wanted.get(key), built, options.data, results
+            seen = Seen(
+                observed.get(key, Observed()),
+                wanted.get(key, {}),
+                built[credit.probe],
+                options.data,
+                "leak" in tools.sanitizers,
             )
-            rows.append(row)
+            rows.append(_judge(credit, check, seen, key in observed, results))
         rows = _unstarted(rows)
         for key in dict.fromkeys((credit.probe, credit.case) for credit in item.credits):
             spent += observed[key].seconds if key in observed else 0.0
@@ -352,6 +357,9 @@ def _wanted(
         options.parallel,
     )
     seen = _observe(rubric, credits, ours, tools, options, cached=True)
+    stopped = [case for (_, case), observed in seen.items() if observed.ending.kind != "ended"]
+    if stopped:
+        raise RuntimeError(f"the reference did not finish {stopped[0]} on seed {options.fresh}")
     return {key: observed.values for key, observed in seen.items()}
 
 
@@ -382,38 +390,50 @@ def _checks(rubric: Rubric, probe: str) -> ModuleType:
 def _judge(
     credit: Credit,
     check: Callable[[Seen], None],
-    observed: Observed | None,
-    wanted: Mapping[str, Array] | None,
-    built: Mapping[str, Built],
-    data: Path | None,
+    seen: Seen,
+    was_run: bool,
     above: Mapping[str, ItemResult],
 ) -> Row:
     """One credit's verdict. Whatever goes wrong in here but the student's code is an `error`."""
-    made = built[credit.probe]
-    if credit.data and data is None:
+    if credit.data and seen.data is None:
         return Row(credit, "skip", "run `make data`")
-    if made.error is not None:
-        return Row(credit, "FAIL", f"does not compile: {made.error.where}", got=made.error.what)
+    error = seen.built.error
+    if error is not None:
+        return Row(credit, "FAIL", f"does not compile: {error.where}", got=error.what)
     waits = [name for name in credit.needs if above[name].earned == 0]
     waits = [name for name in waits if above[name].verdict in ("todo", "FAIL")]
     if waits:
         todo = any(above[name].verdict == "todo" for name in waits)
         return Row(credit, "todo" if todo else "FAIL", f"waits for {waits[0]}", waits=True)
-    if observed is None:
+    if not was_run:
         return Row(credit, "skip", f"needs room for a sparse file of {BIG.file_mib} MiB")
     try:
-        check(Seen(observed, wanted or {}, made, data))
+        with np.errstate(all="ignore"):
+            check(seen)
     except Waiting as waiting:
         return Row(credit, "todo", f"needs {waiting}" if str(waiting) else "not written yet")
     except Cannot as cannot:
         return Row(credit, "skip", str(cannot))
     except Mismatch as m:
-        warned = next((f" (a warning at {w.where}: {w.what})" for w in made.warnings), "")
+        warned = next((f" (a warning at {w.where}: {w.what})" for w in seen.built.warnings), "")
         return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, m.hint + warned)
-    except Exception:  # a fault of the check, never the student's
+    except Exception:
+        if not _well_formed(seen.observed, seen.wanted):
+            return Row(credit, "FAIL", "something else wrote to the observation descriptor")
         last = traceback.format_exc().strip().splitlines()[-1]
         return Row(credit, "error", f"the grader failed: {last}")
     return Row(credit, "ok")
+
+
+def _well_formed(observed: Observed, wanted: Mapping[str, Array]) -> bool:
+    """Whether each wanted observation is there in its type and length; a check that stumbles on
+    such values is at fault itself, else whoever wrote the others is."""
+    return all(
+        name in observed.values
+        and observed.values[name].dtype == value.dtype
+        and observed.values[name].shape == value.shape
+        for name, value in wanted.items()
+    )
 
 
 def _remarks(items: Sequence[Item], harness: Built | None, options: Options) -> dict[str, str]:

@@ -132,17 +132,7 @@ class _Running:
             env["OBS_FD"] = str(theirs)
             passed = (theirs,)
         try:
-            self.process = subprocess.Popen(
-                job.argv,
-                cwd=job.folder,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=passed,
-                start_new_session=True,
-                preexec_fn=lambda: _confine(job.limits),
-            )
+            self.process = self._start(env, passed)
         finally:
             for fd in passed:
                 os.close(fd)
@@ -151,6 +141,27 @@ class _Running:
         self.pipes[self.process.stderr.fileno()] = "stderr"
         for fd in self.pipes:
             os.set_blocking(fd, False)
+
+    def _start(self, env: dict[str, str], passed: tuple[int, ...]) -> subprocess.Popen[bytes]:
+        """Starts the job; its folder is made again should another job have removed it."""
+        for last in (False, False, True):
+            self.job.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                return subprocess.Popen(
+                    self.job.argv,
+                    cwd=self.job.folder,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=passed,
+                    start_new_session=True,
+                    preexec_fn=lambda: _confine(self.job.limits),
+                )
+            except FileNotFoundError:
+                if last or Path(self.job.folder).is_dir():
+                    raise
+        raise AssertionError("the last try returns or raises")
 
     def read(self, fd: int) -> bool:
         """Takes what is in a pipe; False at its end. Bytes past the cap are counted, not kept."""
@@ -171,7 +182,7 @@ class _Running:
         spoken = self.written["stdout"] + self.written["stderr"]
         if max(spoken, self.written["observations"]) > limits.output_mib * MIB:
             return "output"
-        tree = list(_tree(pid))
+        tree = _tree(pid)
         if len(tree) > limits.processes:
             return "processes"
         if sum(map(_resident, tree)) > limits.memory_mib * MIB:
@@ -179,7 +190,7 @@ class _Running:
         return ""
 
     def kill(self) -> None:
-        tree = list(_tree(self.process.pid))
+        tree = _tree(self.process.pid)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         for pid in tree:
@@ -290,7 +301,7 @@ class _Watch:
             if not orphans:
                 return
             for pid in orphans:
-                for descendant in [*_tree(pid)]:
+                for descendant in _tree(pid):
                     _kill(descendant)
             for pid in orphans:
                 with suppress(ChildProcessError):
@@ -342,11 +353,13 @@ def _children(pid: int) -> list[int]:
     return [int(child) for text in tasks for child in text.split()]
 
 
-def _tree(pid: int) -> Iterator[int]:
-    """A process and all its descendants."""
-    yield pid
-    for child in _children(pid):
-        yield from _tree(child)
+def _tree(pid: int) -> list[int]:
+    """A process and all its descendants, as far as the first ten thousand."""
+    found = [pid]
+    for known in found:
+        if len(found) < 10_000:
+            found += _children(known)
+    return found
 
 
 def _resident(pid: int) -> int:

@@ -231,3 +231,21 @@ def test_a_fault_of_ours_is_one_line_and_status_3(fault: str, monkeypatch, capsy
     said = capsys.readouterr().err
     assert "the grader failed: cannot read it" in said
     assert "Traceback" not in said
+
+
+def test_json_to_a_device_leaves_it_a_device(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
+    seen = grade("A0", "randint64", "--json", str(pipe))
+    assert seen.returncode == 1
+    assert '"schema": "llmc-grade/1"' in reader.communicate(timeout=60)[0]
+    assert pipe.is_fifo()
+
+
+def test_what_a_student_names_a_file_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "llmc", tmp_path / "llmc")
+    (tmp_path / "llmc" / "sampler.h").write_text("#include <\x1b[2J>\n")
+    seen = grade("A0", "-v", "--student", str(tmp_path), "sample_softmax")
+    assert "compile llmc/sampler.h" in seen.stdout
+    assert "\x1b" not in seen.stdout

@@ -35,13 +35,19 @@ ATTACKS = {
         'char *fd = getenv("OBS_FD"); if (fd) dprintf(atoi(fd), "standard f32 1 00000000\\n");'
     ),
     "garbage records": 'char *fd = getenv("OBS_FD"); if (fd) dprintf(atoi(fd), "\\x01\\xff\\n");',
+    "short records": (
+        'char *fd = getenv("OBS_FD"); if (fd) dprintf(atoi(fd), "standard f32 0 \\n"); exit(0);'
+    ),
+    "deep folders": (
+        'for (int i = 0; i < 1500; i++) { if (mkdir("d", 0700) || chdir("d")) break; } exit(0);'
+    ),
     "close descriptors": "for (int i = 0; i < 64; i++) close(i);",
     "signals": "raise(SIGKILL);",
     "division": "volatile int zero = 0; data[0] = (float)(1 / zero);",
 }
 INCLUDES = "\n".join(
     f"#include <{name}.h>"
-    for name in ("setjmp", "signal", "stdio", "stdlib", "string", "sys/types", "unistd")
+    for name in ("setjmp", "signal", "stdio", "stdlib", "string", "sys/stat", "sys/types", "unistd")
 )
 
 
@@ -98,6 +104,6 @@ def test_a_verdict_names_what_happened(graded) -> None:
 
 
 def test_scratch_folders_are_removed_whatever_was_done_to_them(graded, tmp_path: Path) -> None:
-    for name in ("delete", "hide"):
+    for name in ("delete", "hide", "deep folders"):
         graded(attack(name, ATTACKS[name]), "normal_fill_16", build=tmp_path)
     assert list((tmp_path / "scratch").iterdir()) == []

@@ -11,6 +11,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -131,6 +134,9 @@ void observe_ending(const char *name, void (*action)(const char *argument), cons
         const struct rlimit seconds = {5, 6};
         descriptor = -1;
         setrlimit(RLIMIT_CPU, &seconds);
+#ifdef __linux__
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
         action(argument);
         fflush(stdout);
         _exit(0);
