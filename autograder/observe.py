@@ -21,7 +21,6 @@ TYPES = {
     b"i64": np.int64,
     b"i32": np.int32,
     b"u32": np.uint32,
-    b"u16": np.uint16,
     b"u8": np.uint8,
     b"f32": np.float32,
     b"f64": np.float64,

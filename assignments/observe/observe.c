@@ -63,7 +63,6 @@ static void print_value(const char *type, const void *values, size_t i) {
     if (strcmp(type, "i64") == 0) printf(" %" PRId64, ((const int64_t *)values)[i]);
     if (strcmp(type, "i32") == 0) printf(" %" PRId32, ((const int32_t *)values)[i]);
     if (strcmp(type, "u32") == 0) printf(" %" PRIu32, ((const uint32_t *)values)[i]);
-    if (strcmp(type, "u16") == 0) printf(" %u", ((const uint16_t *)values)[i]);
     if (strcmp(type, "u8") == 0) printf(" %u", ((const uint8_t *)values)[i]);
     if (strcmp(type, "f32") == 0) printf(" %.9g", (double)((const float *)values)[i]);
     if (strcmp(type, "f64") == 0) printf(" %.17g", ((const double *)values)[i]);
@@ -90,9 +89,6 @@ void observe_i32(const char *name, const int32_t *values, size_t count) {
 }
 void observe_u32(const char *name, const uint32_t *values, size_t count) {
     report(name, "u32", sizeof(*values), values, count);
-}
-void observe_u16(const char *name, const uint16_t *values, size_t count) {
-    report(name, "u16", sizeof(*values), values, count);
 }
 void observe_u8(const char *name, const void *values, size_t count) {
     report(name, "u8", 1, values, count);

@@ -25,7 +25,6 @@ extern const char *observe_data;           // folder of real data, or NULL
 void observe_int(const char *name, int64_t value);
 void observe_i32(const char *name, const int32_t *values, size_t count);
 void observe_u32(const char *name, const uint32_t *values, size_t count);
-void observe_u16(const char *name, const uint16_t *values, size_t count);
 void observe_u8(const char *name, const void *values, size_t count);
 void observe_f32(const char *name, const float *values, size_t count);
 void observe_f64(const char *name, const double *values, size_t count);
