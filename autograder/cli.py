@@ -8,6 +8,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.complain(f"the rubric is wrong: {fault}")
         return FAULT
     except Exception as fault:  # ours, whatever it is: never a traceback, never a verdict
-        write_whole(ROOT / "build" / "fault.txt", traceback.format_exc().encode())
+        with suppress(OSError):  # build/ itself may be the fault
+            write_whole(ROOT / "build" / "fault.txt", traceback.format_exc().encode())
         report.complain(f"the grader failed: {fault}; please report it with build/fault.txt")
         return FAULT
 

@@ -32,8 +32,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sweep(build: Path) -> None:
-    """Removes scratch folders that a killed run left behind an hour ago or earlier, and programs
-    that nobody has asked for in a month."""
+    """Removes scratch folders that a killed run left an hour ago or earlier, and programs that were
+    built a month ago or earlier: both come back when they are wanted."""
     for pattern, age in (("scratch/*", 3600), ("cache/*", 30 * 86400)):
         for path in build.glob(pattern):
             with contextlib.suppress(OSError):

@@ -117,7 +117,7 @@ def _start(part: PartResult) -> ItemResult | None:
 
 
 def _row(item: ItemResult, here: bool, out: Console) -> None:
-    points = f"{_points(item.earned) if item.possible else '-'}/{_points(item.item.points)}"
+    points = f"{str(item.earned) if item.possible else '-'}/{item.item.points!s}"
     line = Text(f" {'>' if here else ' '} ")
     line.append(f"{item.verdict:5} ", style=STYLES[item.verdict])
     line.append(f"{item.item.title:{NAME_WIDTH}}{points:>6} {item.seconds:7.2f} s")
@@ -143,7 +143,7 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
     rows = rows if every_row else [row for row in rows if row is item.first]
     before: list[tuple[str, str]] = []
     for row in rows:
-        says = (row.verdict, f"{row.credit.says} ({_points(row.credit.points)})")
+        says = (row.verdict, f"{row.credit.says} ({row.credit.points!s})")
         what = [] if row.verdict == "todo" else _what(row)
         _lines([says, *([("differs", "as above")] if what and what == before else what)], out)
         before = what
@@ -187,21 +187,17 @@ def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
 
 def _total(result: Result, part: PartResult, out: Console) -> None:
     name = f"{result.rubric.assignment} {_dot(out)} "
-    whole = f"{_points(part.earned)} of {_points(part.possible)} points"
+    whole = f"{part.earned!s} of {part.possible!s} points"
     left = part.total - part.possible
     reasons = {
         row.message for item in part.items for row in item.rows if row.verdict in ("skip", "error")
     }
-    more = f" here; {_points(left)} more: {'; '.join(sorted(reasons))}" if left else ""
+    more = f" here; {left!s} more: {'; '.join(sorted(reasons))}" if left else ""
     out.print(Text(f"{name}{part.part.title}: {whole}{more}.", style="bold"))
     if result.restarted:
         out.print(
             f"{result.restarted} programs only started without address randomisation (setarch -R)."
         )
-
-
-def _points(points: Fraction) -> str:
-    return str(points)
 
 
 # ---------------------------------------------------------------- the catalogue
@@ -212,10 +208,10 @@ def catalogue(rubric: Rubric, selected: Iterable[tuple[Part, list[Item]]], out: 
     for part, items in selected:
         out.print(Text(f"{rubric.assignment} {part.title}: {rubric.title}", style="bold"))
         for item in items:
-            out.print(Text(f"  {item.title:{NAME_WIDTH}}{_points(item.points):>6}  {item.id}"))
+            out.print(Text(f"  {item.title:{NAME_WIDTH}}{item.points!s:>6}  {item.id}"))
             for credit in item.credits:
                 data = " (needs data)" if credit.data else ""
-                out.print(Text(f"      {_points(credit.points):>3}  {credit.says}{data}"))
+                out.print(Text(f"      {credit.points!s:>3}  {credit.says}{data}"))
 
 
 # ---------------------------------------------------------------- JSON
@@ -239,13 +235,13 @@ def unfinished(
             "part": part.id,
             "score": "0",
             "possible": "0",
-            "skipped": _points(sum((item.points for item in items), Fraction(0))),
-            "total": _points(sum((item.points for item in items), Fraction(0))),
+            "skipped": str(sum((item.points for item in items), Fraction(0))),
+            "total": str(sum((item.points for item in items), Fraction(0))),
             "items": [
                 {
                     "id": item.id,
                     "title": item.title,
-                    "points": _points(item.points),
+                    "points": str(item.points),
                     "earned": "0",
                     "verdict": "error",
                     "seconds": 0.0,
@@ -272,10 +268,10 @@ def document(result: Result) -> dict[str, Any]:
     parts = [
         {
             "part": part.part.id,
-            "score": _points(part.earned),
-            "possible": _points(part.possible),
-            "skipped": _points(part.total - part.possible),
-            "total": _points(part.total),
+            "score": str(part.earned),
+            "possible": str(part.possible),
+            "skipped": str(part.total - part.possible),
+            "total": str(part.total),
             "broken": [_broken(built) for built in part.broken],
             "items": [_item(item) for item in part.items],
         }
@@ -313,8 +309,8 @@ def _item(item: ItemResult) -> dict[str, Any]:
     return {
         "id": item.item.id,
         "title": item.item.title,
-        "points": _points(item.item.points),
-        "earned": _points(item.earned),
+        "points": str(item.item.points),
+        "earned": str(item.earned),
         "verdict": item.verdict,
         "seconds": round(item.seconds, 3),
         "message": row.message,

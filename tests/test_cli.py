@@ -230,6 +230,8 @@ def test_a_fault_of_ours_is_one_line_and_status_3(fault: str, monkeypatch, capsy
     assert cli.main(["A0", "randint64"]) == 3
     said = capsys.readouterr().err
     assert "the grader failed: cannot read it" in said
+    monkeypatch.setattr(cli, "write_whole", fail)  # nor can it be written down
+    assert cli.main(["A0", "randint64"]) == 3
     assert "Traceback" not in said
 
 
