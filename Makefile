@@ -21,7 +21,7 @@ test_gpt2: ## build dev/test/test_gpt2
 
 .PHONY: dev
 dev:
-	@python3 autograder/venv.py dev data
+	@python3 autograder/venv.py dev data staff
 
 .PHONY: quick
 quick: dev ## the tests that are over within a minute

@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder import report, rubric
+from autograder import rubric
 from autograder.build import NoCompiler
 from autograder.files import write_whole
+from autograder.report import documents, terminal
 from autograder.rubric import ROOT, RubricError
 from autograder.run import REFERENCE, Options, Result, UnknownName, grade, real_data, select
 
@@ -59,18 +60,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _grade(arguments)
     except Usage as wrong:
-        report.complain(str(wrong))
+        terminal.complain(str(wrong))
         return USAGE
     except NoCompiler as missing:
-        report.complain(str(missing))
+        terminal.complain(str(missing))
         return USAGE
     except RubricError as fault:
-        report.complain(f"the rubric is wrong: {fault}")
+        terminal.complain(f"the rubric is wrong: {fault}")
         return FAULT
     except Exception as fault:  # ours, whatever it is: never a traceback, never a verdict
         with suppress(OSError):  # build/ itself may be the fault
             write_whole(ROOT / "build" / "fault.txt", traceback.format_exc().encode())
-        report.complain(f"the grader failed: {fault}; please report it with build/fault.txt")
+        terminal.complain(f"the grader failed: {fault}; please report it with build/fault.txt")
         return FAULT
 
 
@@ -86,17 +87,17 @@ def _grade(arguments: argparse.Namespace) -> int:
         raise Usage(
             f"nothing is called {unknown}; see ./grade {loaded.assignment} --list"
         ) from None
-    out = report.console()
+    out = terminal.console()
     if arguments.list:
-        report.catalogue(loaded, selected, out)
+        terminal.catalogue(loaded, selected, out)
         return EARNED
     if arguments.json and (arguments.json.is_file() or not arguments.json.exists()):
-        _write(arguments.json, report.unfinished(loaded, options, selected))
-    with report.progress() as progress:
+        _write(arguments.json, documents.unfinished(loaded, options, selected))
+    with terminal.progress() as progress:
         result = grade(loaded, options, progress)
-    report.table(result, out, arguments.verbose or bool(options.names))
+    terminal.table(result, out, arguments.verbose or bool(options.names))
     if arguments.json:
-        _write(arguments.json, report.document(result))
+        _write(arguments.json, documents.document(result))
     return _status(result)
 
 
@@ -132,7 +133,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
     if not path.parent.is_dir():
         raise Usage(f"{path}: no folder {path.parent}")
     try:
-        report.write_json(path, content)
+        documents.write_json(path, content)
     except OSError as fault:
         raise Usage(f"{path}: {fault.strerror}") from fault
 

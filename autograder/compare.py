@@ -20,14 +20,24 @@ from autograder.observe import REPORT_STATUS, TODO_STATUS, Array, Ending, Observ
 SHOWN = 5  # values around the first difference
 
 
+@dataclass(frozen=True)
+class Histogram:
+    """A distribution beside the wanted one: a label, a count and a wanted count for each bin."""
+
+    title: str
+    bins: tuple[str, ...]
+    got: tuple[float, ...]
+    expected: tuple[float, ...]
+
+
 class Mismatch(Exception):
-    """What differs: each field is one line of the report, or empty."""
+    """What differs: each field is one line of the report, or empty; and a picture, if one helps."""
 
     def __init__(self, differs: str, *, input: str = "", got: str = "", expected: str = "",
-                 hint: str = "") -> None:  # fmt: skip
+                 hint: str = "", picture: Histogram | None = None) -> None:  # fmt: skip
         super().__init__(differs)
         self.differs, self.input, self.hint = differs, input, hint
-        self.got, self.expected = got, expected
+        self.got, self.expected, self.picture = got, expected, picture
 
 
 class Waiting(Exception):
@@ -221,10 +231,12 @@ def _text(value: np.generic) -> str:
     return str(value)
 
 
-def expect(condition: bool, differs: str, **lines: str) -> None:
+def expect(
+    condition: bool, differs: str, *, picture: Histogram | None = None, **lines: str
+) -> None:
     """Raises Mismatch unless the condition holds. `lines`: input, got, expected, hint."""
     if not bool(condition):
-        raise Mismatch(differs, **lines)
+        raise Mismatch(differs, picture=picture, **lines)
 
 
 def refused(seen: Seen, good: str, **bad: str) -> None:

@@ -11,6 +11,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 ASSIGNMENTS = ROOT / "assignments"
+SUFFIXES = {"c": ".h", "python": ".py"}  # of a part's files
+KINDS = {  # of evidence that a credit can be
+    "unit": "one function, or one path through it, on a state that the probe made",
+    "golden": "values that somebody else published or computed",
+    "property": "what holds for every right answer",
+    "statistical": "a distribution; a right answer fails less than once in 10^9 runs",
+    "boundary": "edges, and input that is wrong",
+    "learning": "a model that must learn something",
+}
 
 
 class RubricError(Exception):
@@ -30,6 +39,7 @@ class Credit:
     case: str
     points: Fraction
     says: str
+    kind: str  # one of KINDS
     needs: tuple[str, ...] = ()
     data: bool = False
     big: bool = False
@@ -41,11 +51,18 @@ class Item:
 
     id: str
     title: str
+    functions: tuple[str, ...]  # what the student writes for it, in the order of the file
+    why: str  # why it matters later, in a sentence or two
     credits: tuple[Credit, ...]
 
     @property
     def points(self) -> Fraction:
         return sum((credit.points for credit in self.credits), Fraction(0))
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probes its credits look at; a probe is called as the module it observes."""
+        return tuple(dict.fromkeys(credit.probe for credit in self.credits))
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,15 @@ class Part:
     id: str
     title: str
     items: tuple[Item, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the student writes, as `llmc/NAME`."""
+        return tuple(f"llmc/{probe}{SUFFIXES[self.id]}" for probe in self.probes)
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(probe for item in self.items for probe in item.probes))
 
 
 @dataclass(frozen=True)
@@ -98,6 +124,8 @@ def load(assignment: str, folder: Path = ASSIGNMENTS) -> Rubric:
 
 def _part(raw: dict[str, Any]) -> Part:
     name = _take(raw, "id", str, "part")
+    if name not in SUFFIXES:
+        raise RubricError(f"part {name}: there is {' and '.join(SUFFIXES)}")
     title = _take(raw, "title", str, name)
     items = tuple(_item(entry) for entry in _take(raw, "item", list, name))
     _nothing_left(raw, name)
@@ -110,7 +138,9 @@ def _item(raw: dict[str, Any]) -> Item:
     case = _take(raw, "case", str, name, default="")
     entries = _take(raw, "credit", list, name)
     credits = tuple(_credit(entry, name, probe, case) for entry in entries)
-    item = Item(name, _take(raw, "title", str, name, default=name), credits)
+    functions = tuple(_take(raw, "functions", list, name, default=[name]))
+    why = " ".join(_take(raw, "why", str, name).split())
+    item = Item(name, _take(raw, "title", str, name, default=name), functions, why, credits)
     stated = Fraction(str(_take(raw, "points", (int, str), name)))
     _nothing_left(raw, name)
     if item.points != stated:
@@ -120,12 +150,16 @@ def _item(raw: dict[str, Any]) -> Item:
 
 def _credit(raw: dict[str, Any], item: str, probe: str, case: str) -> Credit:
     check = _take(raw, "check", str, item)
+    kinds = [kind for kind in KINDS if kind in raw]
+    if len(kinds) != 1:
+        raise RubricError(f"{check}: its points stand under one of {', '.join(KINDS)}")
     credit = Credit(
         check,
         _take(raw, "probe", str, check, default=probe),
         _take(raw, "case", str, check, default=case or check),
-        Fraction(str(_take(raw, "points", (int, str), check))),
+        Fraction(str(_take(raw, kinds[0], (int, str), check))),
         _take(raw, "says", str, check),
+        kinds[0],
         tuple(_take(raw, "needs", list, check, default=[])),
         _take(raw, "data", bool, check, default=False),
         _take(raw, "big", bool, check, default=False),

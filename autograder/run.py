@@ -17,7 +17,7 @@ import numpy as np
 
 from autograder import build, observe, sandbox
 from autograder.build import Built, Source, Toolchain
-from autograder.compare import Cannot, Mismatch, Seen, Waiting
+from autograder.compare import Cannot, Histogram, Mismatch, Seen, Waiting
 from autograder.files import scratch_folder, sweep
 from autograder.observe import Array, Case, Observed
 from autograder.rubric import ROOT, Credit, Item, Part, Rubric
@@ -53,7 +53,7 @@ class Row:
     got: str = ""
     expected: str = ""
     hint: str = ""
-
+    picture: Histogram | None = None
     waits: bool = False  # it was not looked at, for a row above must earn something first
 
     @property
@@ -416,7 +416,8 @@ def _judge(
         return Row(credit, "skip", str(cannot))
     except Mismatch as m:
         warned = next((f" (a warning at {w.where}: {w.what})" for w in seen.built.warnings), "")
-        return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, m.hint + warned)
+        hint = m.hint + warned
+        return Row(credit, "FAIL", m.differs, m.input, m.got, m.expected, hint, m.picture)
     except Exception:
         if not _well_formed(seen.observed, seen.wanted):
             return Row(credit, "FAIL", "something else wrote to the observation descriptor")

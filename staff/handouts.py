@@ -17,13 +17,12 @@ from pathlib import Path
 
 from autograder import rubric
 from autograder.files import write_whole
-from autograder.rubric import ROOT, Credit, Item, RubricError
+from autograder.rubric import ROOT, SUFFIXES, Credit, Item, RubricError
 
 FOLDER = ROOT / "handouts"
 MARK = re.compile(r"^<!-- (?:generated: (?P<words>\S.*\S)|end) -->$")
 LOOSE = re.compile(r"<!--\s*(generated|end)\b", re.IGNORECASE)
 END = ""
-SUFFIXES = {"c": ".h", "python": ".py"}  # of a part's files
 
 
 class Wrong(Exception):
@@ -64,8 +63,7 @@ def points(arguments: Sequence[str]) -> list[str]:
 
 def _row(item: Item, suffix: str) -> str:
     title = "" if item.title == item.id else f" ({item.title})"
-    probes = dict.fromkeys(credit.probe for credit in item.credits)
-    files = ", ".join(f"`{probe}{suffix}`" for probe in probes)
+    files = ", ".join(f"`{probe}{suffix}`" for probe in item.probes)
     earns = "; ".join(_earns(credit) for credit in item.credits)
     return f"| `{item.id}`{_cell(title)} | {files} | {item.points} | {_cell(earns)} |"
 

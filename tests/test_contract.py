@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder import build, report, rubric
+from autograder import build, rubric
+from autograder.report import documents
 from autograder.rubric import ROOT
 from autograder.run import Options, _checks, grade, real_data
 from staff import mutants
@@ -150,7 +151,7 @@ def test_two_runs_give_the_same_json_apart_from_times(student: str, graded, edit
         "reference": Tree("reference-twice", {}),
         "leaky": edited("tokenizer.h", "    free(tokenizer->token_table);\n", ""),
     }
-    documents = [without_times(report.document(graded(trees[student]))) for _ in range(2)]
+    documents = [without_times(documents.document(graded(trees[student]))) for _ in range(2)]
     assert documents[0] == documents[1]
 
 

@@ -16,17 +16,19 @@ id = "c"
 title = "C"
 [[part.item]]
 id = "a"
+why = "w"
 points = 40
 probe = "p"
-credit = [{ check = "x", points = 40, says = "s" }]
+credit = [{ check = "x", unit = 40, says = "s" }]
 [[part.item]]
 id = "b"
+why = "w"
 points = "60"
 probe = "p"
 case = "shared"
 credit = [
-    { check = "y", points = "119/2", says = "s", needs = ["a"] },
-    { check = "z", points = "1/2", says = "s", case = "own" },
+    { check = "y", golden = "119/2", says = "s", needs = ["a"] },
+    { check = "z", property = "1/2", says = "s", case = "own" },
 ]
 """
 
@@ -47,7 +49,7 @@ def test_points_may_be_fractions_and_cases_are_inherited(tmp_path: Path) -> None
     ("find", "replace", "words"),
     [
         ("points = 40\n", "points = 39\n", "a: 39 points, but its credits sum to 40"),
-        ("points = 40, says", "points = 39, says", "a: 40 points, but its credits sum to 39"),
+        ("unit = 40, says", "unit = 39, says", "a: 40 points, but its credits sum to 39"),
         ('"60"\n', '"59"\n', "b: 59 points, but its credits sum to 60"),
         ('id = "b"', 'id = "a"', "two items are called a"),
         ('needs = ["a"]', 'needs = ["b"]', "b: needs b, which is no item above it"),
@@ -56,7 +58,11 @@ def test_points_may_be_fractions_and_cases_are_inherited(tmp_path: Path) -> None
         ('title = "T"\n', "", "rubric: `title` is missing"),
         ("seed = 1\n", "seed = 1\ncolour = 2\n", "rubric: unknown `colour`"),
         ('probe = "p"\ncredit', "credit", "x: neither it nor its item names a probe"),
-        ('points = "1/2"', 'points = "-1/2"', "z: -1/2 points"),
+        ('property = "1/2"', 'property = "-1/2"', "z: -1/2 points"),
+        ("unit = 40", "points = 40", "x: its points stand under one of unit, golden"),
+        ("unit = 40", "unit = 40, golden = 40", "x: its points stand under one of unit, golden"),
+        ('id = "c"', 'id = "rust"', "part rust: there is c and python"),
+        ('id = "a"\nwhy = "w"\n', 'id = "a"\n', "a: `why` is missing"),
         ("[[part]]", "[[part", "rubric.toml: "),
     ],
 )
@@ -68,6 +74,6 @@ def test_a_mistake_is_named(find: str, replace: str, words: str, tmp_path: Path)
 
 
 def test_a_part_that_is_not_100_is_refused(tmp_path: Path) -> None:
-    less = GOOD.replace("points = 40\n", "points = 30\n").replace("points = 40,", "points = 30,")
+    less = GOOD.replace("points = 40\n", "points = 30\n").replace("unit = 40,", "unit = 30,")
     with pytest.raises(rubric.RubricError, match="part c: the points sum to 90, not 100"):
         load(tmp_path, less)

@@ -1,8 +1,10 @@
 """What decides the items of rand.h."""
 
+import math
+
 import numpy as np
 
-from autograder.compare import Seen, expect, near, same
+from autograder.compare import Histogram, Seen, expect, near, same
 from autograder.observe import Array
 
 # Box-Muller runs through log, cos and sin. Against float64: theta <= 2 pi carries a rounding of up
@@ -101,7 +103,22 @@ def _in_unit(values: Array) -> None:
         got=f"{values[first]:.9g}",
         expected="at least 0 and less than 1",
         hint="with more bits than the mantissa holds, rounding reaches 1",
+        picture=_flat(values),
     )
+
+
+def _spread(title: str, values: Array, edges: Array, expected: Array) -> Histogram:
+    """The counts of `values` between the edges, and beyond the last two, beside wanted shares."""
+    inner = [f"{low:.4g}.." for low in edges[:-1]]
+    bins = (f"< {edges[0]:.4g}", *inner, f">= {edges[-1]:.4g}")
+    counts = np.bincount(np.searchsorted(edges, values, "right"), minlength=len(bins))
+    return Histogram(title, bins, tuple(counts.tolist()), tuple(values.size * expected))
+
+
+def _flat(values: Array) -> Histogram:
+    """Draws that should be uniform on [0, 1), in 16 bins."""
+    shares = np.array([0.0, *[1 / 16] * 16, 0.0])
+    return _spread("draws", values, np.linspace(0, 1, 17), shares)
 
 
 def randfloat32_range(seen: Seen) -> None:
@@ -110,7 +127,14 @@ def randfloat32_range(seen: Seen) -> None:
     _in_unit(sample)
     mean = float(sample.mean(dtype=np.float64))
     # The mean of 100 000 uniforms deviates by 1/sqrt(12 n) = 9e-4; 6.5 of those are 1e-10.
-    expect(abs(mean - 0.5) < 6e-3, "the mean", got=f"{mean:.5f}", expected="0.5 +- 0.006")
+    expect(
+        abs(mean - 0.5) < 6e-3,
+        "the mean",
+        input="100 000 draws",
+        got=f"{mean:.5f}",
+        expected="0.5 +- 0.006",
+        picture=_flat(sample),
+    )
 
 
 def randfloat32_uniform(seen: Seen) -> None:
@@ -128,6 +152,12 @@ def randfloat32_uniform(seen: Seen) -> None:
             got=f"{chi2:.0f}",
             expected="about 255, within 120..420",
             hint="24 bits, all of them random",
+            picture=Histogram(
+                f"{name}, in 16 bins of 16",
+                tuple(f"{16 * i}.." for i in range(16)),
+                tuple(counts.reshape(16, 16).sum(1).tolist()),
+                (16 * wanted,) * 16,
+            ),
         )
 
 
@@ -143,7 +173,14 @@ def randfloat64_sample(seen: Seen) -> None:
     _in_unit(sample)
     mean = float(sample.mean())
     # 1/sqrt(12 n) = 1.8e-3; 6.5 of those are 1e-10.
-    expect(abs(mean - 0.5) < 0.012, "the mean", got=f"{mean:.5f}", expected="0.5 +- 0.012")
+    expect(
+        abs(mean - 0.5) < 0.012,
+        "the mean",
+        input="25 000 draws",
+        got=f"{mean:.5f}",
+        expected="0.5 +- 0.012",
+        picture=_flat(sample),
+    )
     distinct = np.unique(sample).size
     # Two of 25 000 draws on a grid of 2^-53 meet with probability 3e-8.
     expect(
@@ -260,11 +297,19 @@ def normal_sample(seen: Seen) -> None:
     expect(sample.dtype == np.float32 and sample.size == 100_000, "no 100 000 floats")
     mean, std = float(sample.mean(dtype=np.float64)), float(sample.std(dtype=np.float64))
     # Standard errors: 2/sqrt(n) = 6.3e-3 of the mean, 2/sqrt(2 n) = 4.5e-3 of std; 6.5 of each.
-    text = "100 000 values, mean 1.5, std 2"
-    expect(
-        abs(mean - 1.5) < 0.041, "the mean", input=text, got=f"{mean:.4f}", expected="1.5 +- 0.041"
-    )
-    expect(abs(std - 2) < 0.03, "the deviation", input=text, got=f"{std:.4f}", expected="2 +- 0.03")
+    edges = 1.5 + 2 * np.linspace(-3, 3, 13)
+    below = [math.erfc(-z / math.sqrt(2)) / 2 for z in np.linspace(-3, 3, 13)]
+    shares = np.diff([0.0, *below, 1.0])
+    text, picture = "100 000 values, mean 1.5, std 2", _spread("values", sample, edges, shares)
+    for name, got, want, bound in (("mean", mean, 1.5, 0.041), ("deviation", std, 2, 0.03)):
+        expect(
+            abs(got - want) < bound,
+            f"the {name}",
+            input=text,
+            got=f"{got:.4f}",
+            expected=f"{want} +- {bound}",
+            picture=picture,
+        )
 
 
 def init_identity_permutation(seen: Seen) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autograder.compare import Seen, expect, same
+from autograder.compare import Histogram, Seen, expect, same
 
 
 def random_u32(seen: Seen) -> None:
@@ -57,6 +57,12 @@ def softmax_distribution(seen: Seen) -> None:
         got=" ".join(map(str, counts[0])),
         expected=" ".join(map(str, counts[1])),
         hint="exp of each logit, in the order of the indices",
+        picture=Histogram(
+            "indices drawn",
+            tuple(map(str, range(12))),
+            tuple(counts[0].tolist()),
+            tuple(counts[1].tolist()),
+        ),
     )
 
 

@@ -1,0 +1,1 @@
+"""What a person or a program reads: the only modules that print or write a report."""
