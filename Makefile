@@ -6,7 +6,8 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z_0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^ifneq/ && !staff { exit } /^[a-z_0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' \
+		staff=$(wildcard staff) $(firstword $(MAKEFILE_LIST))
 
 .PHONY: data
 data: ## text -> .data/: shards and vocabulary (TEXT=file for your own)
@@ -22,6 +23,14 @@ test_gpt2: ## build dev/test/test_gpt2
 .PHONY: dev
 dev:
 	@python3 autograder/venv.py dev data staff
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+	@$(MAKE) -s -C dev/test clean
+
+# From here on what only staff have a use for: a student's pack holds no staff/.
+ifneq ($(wildcard staff),)
 
 .PHONY: quick
 quick: dev ## the tests that are over within a minute
@@ -55,7 +64,8 @@ mutants: dev ## grade wrong solutions, print what each loses (`make mutants A0`)
 $(ASSIGNMENTS):
 	@:
 
-.PHONY: clean
-clean: ## remove build/
-	rm -rf build
-	@$(MAKE) -s -C dev/test clean
+.PHONY: release
+release: dev ## pack what students get: build/release/llmc-student-VERSION.tar.gz
+	@$(PYTHON) -m staff.release
+
+endif

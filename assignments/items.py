@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT))
 
 from autograder import rubric  # noqa: E402  found through the line above
-from autograder.run import Options, Row, grade, real_data  # noqa: E402
+from autograder.results import Options, Row  # noqa: E402
+from autograder.run import grade, real_data  # noqa: E402
 
 CREDITS = [
     (name, f"{item.id}: {credit.says}", credit.check)

@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from autograder import sandbox
 from autograder.files import digest, scratch_folder, write_whole
 from autograder.rubric import ROOT
+from autograder.sandbox import REPORT_STATUS
 from autograder.sources import read, silenced
 
 RUNTIME = ROOT / "assignments" / "observe"
@@ -36,8 +37,15 @@ int main(void) {
 """
 
 
-class NoCompiler(Exception):
-    """There is nothing here that compiles C; the message says how to get it."""
+# The second build's programs run under this; what it finds first ends them, as ASan's findings do.
+MEMCHECK = (
+    *("valgrind", "--quiet", "--exit-on-first-error=yes", f"--error-exitcode={REPORT_STATUS}"),
+    *("--track-origins=yes", "--leak-check=no", "--malloc-fill=be", "--fullpath-after="),
+)
+
+
+class NoTool(Exception):
+    """What this needs is not on this machine; the message says how to get it."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +56,14 @@ class Toolchain:
     version: str
     flags: tuple[str, ...]
     sanitizers: tuple[str, ...]  # of: address, undefined, leak
+    runner: tuple[str, ...] = ()  # what programs run under
 
     @property
     def described(self) -> str:
-        return f"{self.version}  -O0  {' '.join(WARNINGS[:2])}"
+        """`gcc 12.2.0  -O0  -Wall -Wextra ASan UBSan`"""
+        names = {"address": "ASan", "undefined": "UBSan"}
+        watchers = [names[s] for s in self.sanitizers if s in names] + [*self.runner[:1]]
+        return " ".join([f"{self.version}  -O0  {' '.join(WARNINGS[:2])}", *watchers])
 
 
 @dataclass(frozen=True)
@@ -84,17 +96,29 @@ class Built:
 # ---------------------------------------------------------------- the compiler
 
 
-def toolchain(build: Path) -> Toolchain:
+def toolchain(build: Path, valgrind: bool = False) -> Toolchain:
     """Finds the compiler ($CC, else cc, gcc, clang) and tries its flags, once for each compiler.
 
-    Raises NoCompiler.
+    With `valgrind` there are no sanitizers, which do not run under it, and nothing is initialised
+    that the program left alone: reading it is what valgrind is for. Raises NoTool.
     """
+    if valgrind and shutil.which(MEMCHECK[0]) is None:
+        raise NoTool("valgrind is not here; ./grade doctor says how to install it")
+    tools = _toolchain(build)
+    if not valgrind:
+        return tools
+    hides = {*SANITIZE, OPTIONAL[0]}
+    flags = tuple(flag for flag in tools.flags if flag not in hides)
+    return replace(tools, flags=flags, sanitizers=(), runner=MEMCHECK)
+
+
+def _toolchain(build: Path) -> Toolchain:
     candidates = [os.environ.get("CC", ""), "cc", "gcc", "clang"]
     if candidates[0] and shutil.which(candidates[0]) is None:
-        raise NoCompiler(f"CC={candidates[0]}: no such command (one word, without options)")
+        raise NoTool(f"CC={candidates[0]}: no such command (one word, without options)")
     path = next((found for name in candidates if name and (found := shutil.which(name))), None)
     if path is None:
-        raise NoCompiler("no C compiler here: install gcc or clang (Debian: apt install gcc)")
+        raise NoTool("no C compiler here: install gcc or clang (Debian: apt install gcc)")
     stat = Path(path).resolve().stat()
     key = digest(path, str(stat.st_size), str(stat.st_mtime_ns), Path(__file__).read_bytes())
     kept = build / "cache" / f"toolchain-{key[:16]}.json"
@@ -120,7 +144,7 @@ def _try_compiler(path: str, build: Path) -> Toolchain:
             return _run(command, folder).status == 0
 
         if not accepts():
-            raise NoCompiler(f"{path} does not compile an empty program")
+            raise NoTool(f"{path} does not compile an empty program")
         sanitize = list(SANITIZE) if accepts(*SANITIZE) and _starts(folder / "trial") else []
         extra: list[str] = []
         for flag in OPTIONAL:
@@ -219,8 +243,8 @@ def _job(source: Source, tools: Toolchain, runtime: Path, folder: Path) -> sandb
     command = [
         tools.compiler,
         *tools.flags,
-        f"-ffile-prefix-map={folder}{os.sep}llmc=llmc",
         f"-ffile-prefix-map={ROOT}{os.sep}=",
+        f"-ffile-prefix-map={folder}{os.sep}llmc=llmc",  # the last one that fits is applied
         *("-iquote", str(RUNTIME), f"-I{folder}"),
         *("-MMD", "-MF", str(folder / f"{source.name}.d")),
         str(source.path),

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from autograder.build import Built
-from autograder.observe import REPORT_STATUS, TODO_STATUS, Array, Ending, Observed
+from autograder.observe import TODO_STATUS, Array, Ending, Observed
+from autograder.sandbox import REPORT_STATUS
 
 SHOWN = 5  # values around the first difference
 
@@ -107,7 +108,7 @@ class Seen:
         if self.observed.ending.kind != "ended":
             raise _missing(self.observed.ending, "end", self.observed.said)
         if leaks < 0:
-            raise Cannot("needs a compiler with LeakSanitizer")
+            raise Cannot("needs LeakSanitizer")
         if leaks > 0:
             raise Mismatch("memory is lost", got=self.observed.leak, expected="all of it freed")
 
@@ -131,7 +132,7 @@ def _missing(ending: Ending, name: str, said: str) -> Exception:
 
 def _advice(ending: Ending) -> str:
     advice = {
-        "report": "the sanitizer names the line; start there",
+        "report": "the report names the line; start there",
         "signal": "look at pointers and sizes near the last thing that worked",
         "exit": "if `got` shows a line, that is what it said last: a helper of utils.h gave up",
         "time": "does every loop end?",

@@ -25,10 +25,14 @@ def write_whole(path: Path, content: bytes) -> None:
     """Writes beside the target and renames, so that nobody ever reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
 def sweep(build: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from autograder import sandbox
 from autograder.files import digest, write_whole
+from autograder.sandbox import REPORT_STATUS
 
 TYPES = {
     b"i64": np.int64,
@@ -27,11 +28,13 @@ TYPES = {
 }
 RECORD = re.compile(rb"([a-zA-Z][a-zA-Z0-9_]{0,63}) ([a-z0-9]{2,3}) ([0-9]{1,8}) ([0-9a-f]*)")
 GIVEN = ("llmc/utils.h", "llmc/todo.h")  # a finding in there is its caller's
-PLACE = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) (?:\S*/)?(llmc/[\w.]+:\d+)")  # of a stack frame
+PLACE = re.compile(  # of a stack frame, as sanitizers write it and as valgrind does
+    r"(?:#\d+ 0x[0-9a-f]+ in|(?:at|by) 0x[0-9A-F]+:) (\w+) \(?(?:\S*/)?(llmc/[\w.]+:\d+)"
+)
+MEMCHECK = re.compile(r"^==\d+==[ ]?", re.MULTILINE)  # what valgrind's lines start with
 RECORDS = 256  # in one case
 STREAMS = ("stdout", "stderr", "observations")  # of an outcome, as bytes
 TODO_STATUS = 77
-REPORT_STATUS = 99  # what we tell the sanitizers to exit with
 
 Array = np.ndarray
 
@@ -75,10 +78,11 @@ class Case:
     seed: int
     data: Path | None = None
     leaks: bool = False  # whether to look for lost memory
+    runner: tuple[str, ...] = ()  # a command to run the program under
 
     def argv(self) -> tuple[str, ...]:
         data = (str(self.data),) if self.data else ()
-        return (str(self.binary), self.name, str(self.seed), *data)
+        return (*self.runner, str(self.binary), self.name, str(self.seed), *data)
 
 
 def environment(home: Path, limits: sandbox.Limits, leaks: bool = False) -> dict[str, str]:
@@ -282,6 +286,8 @@ def _signal_name(number: int) -> str:
 def _finding(text: str) -> str:
     """The sanitizer's finding, without addresses and process numbers, with the student's line."""
     what = "a sanitizer report"
+    if MEMCHECK.search(text):
+        return _memcheck(MEMCHECK.sub("", text))
     kind = re.search(r"^SUMMARY: \w+Sanitizer: ([\w-]+)", text, re.MULTILINE)
     ubsan = re.search(r"runtime error: (.{1,120})", text)
     if ubsan:
@@ -292,3 +298,11 @@ def _finding(text: str) -> str:
         if access:
             what += f", {access[1].lower()} of {access[2]} bytes"
     return what + _place(", in", text)
+
+
+def _memcheck(text: str) -> str:
+    """Valgrind's first finding, and the student's innermost frame in its stacks."""
+    finding = re.search(r"^.*(?:uninitialised|Invalid|overlap).*$", text, re.MULTILINE)
+    frames = [frame for frame in PLACE.findall(text) if not frame[1].startswith(GIVEN)]
+    where = f", in {frames[0][0]} ({frames[0][1]})" if frames else ""
+    return (finding[0][:120] if finding else "a report of valgrind") + where

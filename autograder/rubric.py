@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ASSIGNMENTS = ROOT / "assignments"
 SUFFIXES = {"c": ".h", "python": ".py"}  # of a part's files
 KINDS = {  # of evidence that a credit can be
-    "unit": "one function, or one path through it, on a state that the probe made",
+    "unit": "one function, or a path through it, on a state the probe made",
     "golden": "values that somebody else published or computed",
     "property": "what holds for every right answer",
     "statistical": "a distribution; a right answer fails less than once in 10^9 runs",
@@ -76,11 +76,15 @@ class Part:
     @property
     def files(self) -> tuple[str, ...]:
         """The files that the student writes, as `llmc/NAME`."""
-        return tuple(f"llmc/{probe}{SUFFIXES[self.id]}" for probe in self.probes)
+        return tuple(dict.fromkeys(name for item in self.items for name in self.files_of(item)))
 
     @property
     def probes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(probe for item in self.items for probe in item.probes))
+
+    def files_of(self, item: Item) -> tuple[str, ...]:
+        """Those of them that an item is about."""
+        return tuple(f"llmc/{probe}{SUFFIXES[self.id]}" for probe in item.probes)
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,12 @@ class Rubric:
     seed: int
     folder: Path
     parts: tuple[Part, ...]
+
+    @property
+    def handout(self) -> str:
+        """The file to read, from the root; "" where there is none."""
+        found = sorted((ROOT / "handouts").glob(f"{self.assignment}-*.md"))
+        return f"handouts/{found[0].name}" if found else ""
 
     def items(self) -> Iterator[tuple[Part, Item]]:
         for part in self.parts:

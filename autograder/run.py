@@ -8,8 +8,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -17,125 +16,17 @@ import numpy as np
 
 from autograder import build, observe, sandbox
 from autograder.build import Built, Source, Toolchain
-from autograder.compare import Cannot, Histogram, Mismatch, Seen, Waiting
+from autograder.compare import Cannot, Mismatch, Seen, Waiting
 from autograder.files import scratch_folder, sweep
 from autograder.observe import Array, Case, Observed
+from autograder.results import ItemResult, Options, PartResult, Result, Row
 from autograder.rubric import ROOT, Credit, Item, Part, Rubric
 
 REFERENCE = ROOT / "reference"
 # What a case may use that works on a file past 2 GiB, and may well hold all of it in memory.
 BIG = sandbox.Limits(cpu_seconds=60, memory_mib=6144, file_mib=4096)
+SLOWER = 30  # how much more time valgrind is given
 HARNESS = Source("test_dataloader", ROOT / "dev" / "test" / "test_dataloader.c", runtime=False)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to grade and how. `student` holds llmc/; `fresh` is a seed for new inputs, or None."""
-
-    student: Path
-    build: Path = ROOT / "build"
-    data: Path | None = None
-    names: tuple[str, ...] = ()
-    fresh: int | None = None
-    parallel: int = os.cpu_count() or 1
-    cached: bool = False
-    rerun: str = ""  # the options that repeat this run, for messages
-
-
-@dataclass(frozen=True)
-class Row:
-    """A credit with its verdict: ok, FAIL, todo, skip or error."""
-
-    credit: Credit
-    verdict: str
-    message: str = ""
-    input: str = ""
-    got: str = ""
-    expected: str = ""
-    hint: str = ""
-    picture: Histogram | None = None
-    waits: bool = False  # it was not looked at, for a row above must earn something first
-
-    @property
-    def earned(self) -> Fraction:
-        return self.credit.points if self.verdict == "ok" else Fraction(0)
-
-
-@dataclass(frozen=True)
-class ItemResult:
-    """An item with its rows. `possible` leaves out what this machine cannot tell."""
-
-    item: Item
-    rows: tuple[Row, ...]
-    seconds: float
-    rerun: str
-
-    @property
-    def earned(self) -> Fraction:
-        return sum((row.earned for row in self.rows), Fraction(0))
-
-    @property
-    def possible(self) -> Fraction:
-        counted = (row for row in self.rows if row.verdict not in ("skip", "error"))
-        return sum((row.credit.points for row in counted), Fraction(0))
-
-    @property
-    def verdict(self) -> str:
-        verdicts = {row.verdict for row in self.rows}
-        if "error" in verdicts:
-            return "error"
-        if verdicts == {"skip"}:
-            return "skip"
-        if self.earned == self.possible:
-            return "ok"
-        if self.earned > 0:
-            return "part"
-        return "todo" if verdicts <= {"todo", "skip"} else "FAIL"
-
-    @property
-    def first(self) -> Row | None:
-        """The row to look at: the first that is not ok, lost points before skipped ones."""
-        for verdicts in (("error",), ("FAIL", "todo"), ("skip",)):
-            for row in self.rows:
-                if row.verdict in verdicts:
-                    return row
-        return None
-
-
-@dataclass(frozen=True)
-class PartResult:
-    """One table: its items, the compile errors above them, and remarks that earn nothing."""
-
-    part: Part
-    items: tuple[ItemResult, ...]
-    broken: tuple[Built, ...] = ()
-    remarks: Mapping[str, str] = field(default_factory=dict)  # item id → text
-
-    @property
-    def earned(self) -> Fraction:
-        return sum((item.earned for item in self.items), Fraction(0))
-
-    @property
-    def possible(self) -> Fraction:
-        return sum((item.possible for item in self.items), Fraction(0))
-
-    @property
-    def total(self) -> Fraction:
-        return sum((item.item.points for item in self.items), Fraction(0))
-
-
-@dataclass(frozen=True)
-class Result:
-    rubric: Rubric
-    options: Options
-    tools: Toolchain
-    parts: tuple[PartResult, ...]
-    seconds: float
-    restarted: int  # programs that ASan could only start without address randomisation
-
-    @property
-    def seed(self) -> int:
-        return self.rubric.seed if self.options.fresh is None else self.options.fresh
 
 
 def real_data() -> Path | None:
@@ -155,12 +46,12 @@ Progress = Callable[[str, int, int], None]  # (what, done, of)
 def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None) -> Result:
     """Grades what `options.names` selects (item ids, their beginnings, or parts; none: all).
 
-    Raises build.NoCompiler and UnknownName.
+    Raises build.NoTool and UnknownName.
     """
     started = time.monotonic()
     selected = select(rubric, options.names)
     sweep(options.build)
-    tools = build.toolchain(options.build)
+    tools = build.toolchain(options.build, options.valgrind)
     parts = []
     restarted = 0
     for part, items in selected:
@@ -186,8 +77,9 @@ def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]
 def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
     exact = {other.id for other in part.items}
+    files = [name.removeprefix("llmc/") for name in part.files_of(item)]
     return not names or any(
-        name in (part.id, item.id, item.title, *(f"{c.probe}.h" for c in item.credits))
+        name in (part.id, item.id, item.title, *item.functions, *files)
         or (name != "" and name not in exact and item.id.startswith(name))
         for name in names
     )
@@ -265,7 +157,7 @@ def _build(
         {credit.probe for credit in credits}, key=lambda name: (name != "dataloader", name)
     )
     sources = [Source(name, rubric.folder / "probes" / f"{name}.c") for name in names]
-    if "dataloader" in names and not options.cached:
+    if "dataloader" in names and options.by_hand and not options.cached:
         sources.append(HARNESS)
     count = [0]
 
@@ -275,7 +167,7 @@ def _build(
 
     progress("building", 0, len(sources))
     built = build.programs(sources, student, tools, options.build, options.parallel, done)
-    if not options.cached:
+    if options.by_hand:
         _link(built.values(), options.build / "probes")
     return built
 
@@ -306,11 +198,24 @@ def _cases(
         if credit.big and not sandbox.can_write(options.build, BIG.file_mib):
             continue
         limits = BIG if credit.big else sandbox.Limits()
+        if tools.runner:
+            limits = replace(limits, cpu_seconds=SLOWER * limits.cpu_seconds, wall_seconds=600)
         seed = rubric.seed if options.fresh is None else options.fresh
         data = options.data if credit.data else None
         leaks = "leak" in tools.sanitizers
-        cases[credit.probe, credit.case] = Case(binary, credit.case, limits, seed, data, leaks)
+        cases[credit.probe, credit.case] = Case(
+            binary, credit.case, limits, seed, data, leaks, tools.runner
+        )
     return cases
+
+
+def case_of(credit: Credit, result: Result) -> Case | None:
+    """What a credit's case runs; None where its probe does not compile, or it cannot run here."""
+    rubric, options = result.rubric, result.options
+    source = Source(credit.probe, rubric.folder / "probes" / f"{credit.probe}.c")
+    built = build.programs([source], options.student, result.tools, options.build, 1)
+    cases = _cases(rubric, [credit], built, result.tools, options)
+    return cases.get((credit.probe, credit.case))
 
 
 def _observe(

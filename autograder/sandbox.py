@@ -14,12 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NoReturn
 
 MIB = 1 << 20
+REPORT_STATUS = 99  # what a sanitizer, or valgrind, is told to end a program with
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,12 @@ def run_again(job: Job) -> Outcome | None:
         return None
     plain = replace(job, argv=(setarch, platform.machine(), "-R", *job.argv))
     return replace(run_all([plain], 1)[0], restarted=True)
+
+
+def become(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> NoReturn:
+    """Turns this process into a program of the user's own, without limits: a debugger."""
+    os.chdir(folder)
+    os.execve(argv[0], list(argv), env)
 
 
 def can_write(folder: Path, mib: int) -> bool:

@@ -90,3 +90,17 @@ def _string_end(text: str, at: int) -> int:
     while at < len(text) and text[at] not in (quote, "\n"):
         at += 2 if text[at] == "\\" else 1
     return at + 1 if at < len(text) and text[at] == quote else min(at, len(text))
+
+
+def place(files: Mapping[str, bytes], names: Sequence[str], function: str) -> str:
+    """`llmc/rand.h:40`: where a function's TODO stands, else its definition; "" if nowhere."""
+    word = re.escape(function.encode())
+    for pattern in (
+        rb"TODO \(A\d\): " + word + rb"\b",
+        rb"^\w[^;\n]*\b" + word + rb"\([^;{]{0,400}\{",
+    ):
+        for name in names:
+            match = re.search(pattern, files.get(name, b""), re.MULTILINE)
+            if match is not None:
+                return f"{name}:{files[name].count(bytes([10]), 0, match.start()) + 1}"
+    return ""

@@ -2,22 +2,34 @@
 
 A block stands between two lines, and all that is between them is written anew:
 
-    <!-- generated: points A0 c -->      the rubric of A0, part c, as a table
+    <!-- generated: points A0 c -->                  the rows of A0, part c, as a table
+    <!-- generated: points A0 c manual_seed -->      one row: file, functions, points, command
+    <!-- generated: api rand.h -->                   a header's functions with their contracts
+    <!-- generated: code rand.h mt19937_state -->    a struct, a group of macros, or a function
     <!-- end -->
+
+Headers are shown as students get them. What stands in prose is prose, but `--check` reads it: the
+commands, files and names of code in it must exist, and the rows that catch pitfalls, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shlex
+import subprocess
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tree_sitter import Node
+
 from autograder import rubric
 from autograder.files import write_whole
 from autograder.rubric import ROOT, SUFFIXES, Credit, Item, RubricError
+from staff import strip, syntax
 
 FOLDER = ROOT / "handouts"
 MARK = re.compile(r"^<!-- (?:generated: (?P<words>\S.*\S)|end) -->$")
@@ -40,46 +52,153 @@ class Block:
     wanted: tuple[str, ...]
 
 
-# ---------------------------------------------------------------- kinds of blocks
+# ---------------------------------------------------------------- points: from the rubric
 
 
 def points(arguments: Sequence[str]) -> list[str]:
-    """A table of a part's rows: name, file, points, what earns them. Raises ValueError."""
-    if len(arguments) != 2:
-        raise ValueError("want an assignment and a part, as in `points A0 c`")
-    assignment, name = arguments
+    """A table of a part's rows, or one row and what earns its points. Raises ValueError."""
+    if len(arguments) not in (2, 3):
+        raise ValueError("want an assignment, a part and perhaps a row, as in `points A0 c`")
+    assignment, name, *row = arguments
     if assignment not in rubric.assignments():
         raise ValueError(f"no assignment {assignment}")
     parts = {part.id: part for part in rubric.load(assignment).parts}
     if name not in parts:
         raise ValueError(f"no part {name} in {assignment}")
+    items = {item.id: item for item in parts[name].items}
+    if row and row[0] not in items:
+        raise ValueError(f"no row {row[0]} in {assignment}")
+    if row:
+        return _task(assignment, items[row[0]], SUFFIXES[name])
     return [
-        "| row | file | points | what earns them |",
-        "|---|---|---:|---|",
-        *(_row(item, SUFFIXES[name]) for item in parts[name].items),
-        f"| **all** | | **{sum(item.points for item in parts[name].items)}** | |",
+        "| row | file | points |",
+        "|---|---|---:|",
+        *(_row(item, SUFFIXES[name]) for item in items.values()),
+        f"| **all** | | **{sum(item.points for item in items.values())}** |",
     ]
 
 
 def _row(item: Item, suffix: str) -> str:
     title = "" if item.title == item.id else f" ({item.title})"
     files = ", ".join(f"`{probe}{suffix}`" for probe in item.probes)
-    earns = "; ".join(_earns(credit) for credit in item.credits)
-    return f"| `{item.id}`{_cell(title)} | {files} | {item.points} | {_cell(earns)} |"
+    return f"| `{item.id}`{_cell(title)} | {files} | {item.points} |"
+
+
+def _task(assignment: str, item: Item, suffix: str) -> list[str]:
+    files = ", ".join(f"`llmc/{probe}{suffix}`" for probe in item.probes)
+    functions = ", ".join(f"`{function}`" for function in item.functions)
+    worth = f"{item.points} point{'s' * (item.points != 1)}"
+    where = " · ".join([files, functions, worth, f"`./grade {assignment} {item.id}`"])
+    return [*_bullet(where), *_bullet("; ".join(_earns(credit) for credit in item.credits))]
+
+
+def _bullet(text: str) -> list[str]:
+    """A list's entry, wrapped; what stands in backticks is not broken."""
+    glued = re.sub(r"`[^`]*`", lambda span: span[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(f"- {glued}", 100, subsequent_indent="  ", break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def _earns(credit: Credit) -> str:
-    return f"{credit.says} ({credit.points}{', needs `make data`' if credit.data else ''})"
+    return f"{_cell(credit.says)} ({credit.points}{', needs `make data`' if credit.data else ''})"
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    """Plain text as markdown, in a table or not."""
+    return re.sub(r"[|*]", r"\\\g<0>", text)
 
 
-KINDS: Mapping[str, Callable[[Sequence[str]], list[str]]] = {"points": points}
+# ---------------------------------------------------------------- api, code: from the headers
 
 
-# ---------------------------------------------------------------- files
+def api(arguments: Sequence[str]) -> list[str]:
+    """A table of a header's functions: signature, contract, row. Raises ValueError."""
+    if len(arguments) != 1:
+        raise ValueError("want a header, as in `api rand.h`")
+    text = _stub(arguments[0])
+    rows = {function: item.id for item in _items() for function in item.functions}
+    return [
+        "| function | contract | row |",
+        "|---|---|---|",
+        *(
+            f"| `{_signature(function)}` | {_cell(_comment(text, function.node))} "
+            f"| {f'`{rows[name]}`' if name in rows else 'given'} |"
+            for name, function in syntax.functions(text.encode()).items()
+        ),
+    ]
+
+
+def code(arguments: Sequence[str]) -> list[str]:
+    """What stands around a name in a header, from blank line to blank line. Raises ValueError."""
+    if len(arguments) != 2:
+        raise ValueError("want a header and a name, as in `code rand.h mt19937_state`")
+    header, name = arguments
+    text = _stub(header)
+    node = _definitions(text).get(name)
+    if node is None:
+        raise ValueError(f"no function, struct or macro {name} in {header}")
+    return ["```c", *_paragraph(text, node), "```"]
+
+
+def _items() -> Iterator[Item]:
+    """Every row of every assignment."""
+    for assignment in rubric.assignments():
+        yield from (item for _, item in rubric.load(assignment).items())
+
+
+def _stub(header: str) -> str:
+    path = strip.SOURCE / header
+    if not path.is_file():
+        raise ValueError(f"no file {header} in llmc/")
+    return strip.strip(path.read_text(encoding="utf-8"), header)
+
+
+def _definitions(text: str) -> dict[str, Node]:
+    """Name → definition of each function, type and macro."""
+    fields = {"type_definition": "declarator", "preproc_def": "name"}
+    found = {name: function.node for name, function in syntax.functions(text.encode()).items()}
+    for node in syntax.walk(syntax.parse(text.encode())):
+        named = node.child_by_field_name(fields[node.type]) if node.type in fields else None
+        if named is not None:
+            found[(named.text or b"").decode()] = node
+    return found
+
+
+def _signature(function: syntax.Function) -> str:
+    body = function.node.child_by_field_name("body")
+    head = function.text if body is None else function.text[: body.start_byte - function.start]
+    return " ".join(head.split()).removeprefix("static inline ")
+
+
+def _comment(text: str, node: Node) -> str:
+    """The comment right above a definition, as one line."""
+    above = text.encode()[: node.start_byte].decode().splitlines()
+    start = len(above)
+    while start > 0 and above[start - 1].startswith("// "):
+        start -= 1
+    return " ".join(line.removeprefix("// ") for line in above[start:])
+
+
+def _paragraph(text: str, node: Node) -> list[str]:
+    """The lines of a node, and those around it up to the next blank ones."""
+    lines, source = text.splitlines(), text.encode()
+    first = source.count(b"\n", 0, node.start_byte)
+    last = source[: node.end_byte].rstrip().count(b"\n")
+    while first > 0 and lines[first - 1]:
+        first -= 1
+    while last + 1 < len(lines) and lines[last + 1]:
+        last += 1
+    return lines[first : last + 1]
+
+
+KINDS: Mapping[str, Callable[[Sequence[str]], list[str]]] = {
+    "points": points,
+    "api": api,
+    "code": code,
+}
+
+
+# ---------------------------------------------------------------- blocks
 
 
 def blocks(text: str, name: str) -> list[Block]:
@@ -115,7 +234,7 @@ def _wanted(words: str, where: str) -> tuple[str, ...]:
         raise Wrong(f"{where}: unknown kind of block `{kind}`; there is {', '.join(KINDS)}")
     try:
         return tuple(KINDS[kind](arguments))
-    except (ValueError, RubricError) as fault:
+    except (ValueError, RubricError, strip.Drift) as fault:
         raise Wrong(f"{where}: `{words}`: {fault}") from fault
 
 
@@ -127,19 +246,121 @@ def fill(text: str, name: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def drift(folder: Path) -> list[str]:
-    """One line for each block of the handouts that is not what its source gives. Raises Wrong."""
+def drift(text: str, name: str) -> list[str]:
+    """One line for each block of a handout that is not what its source gives. Raises Wrong."""
     return [
-        f"{path.name}:{block.start}: the block `{block.words}` differs from its source"
-        for path in sorted(folder.glob("*.md"))
-        for block in blocks(path.read_text(encoding="utf-8"), path.name)
+        f"{name}:{block.start}: the block `{block.words}` differs from its source"
+        for block in blocks(text, name)
         if block.found != block.wanted
+    ]
+
+
+# ---------------------------------------------------------------- what the prose names
+
+SPAN = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"(?:llmc|dev|assignments|handouts)/[\w./-]*\w")
+TARGETS = re.compile(r"^([\w -]+):(?!=)", re.MULTILINE)
+PITFALLS = "| pitfall | row that catches it |"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a handout may name: rows, words of the command line, targets of make, names in code."""
+
+    rows: frozenset[str]
+    words: frozenset[str]
+    targets: frozenset[str]
+    names: frozenset[str]
+
+
+def known() -> Known:
+    """What there is in this tree."""
+    rows = {item.id for item in _items()}
+    command = [sys.executable, "-m", "autograder.cli", "--help"]
+    asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    test = ROOT / "dev" / "test"
+    makefiles = "\n".join(_read(path / "Makefile") for path in (ROOT, test))
+    code = "\n".join([*strip.stubs(strip.SOURCE).values(), *map(_read, test.glob("*.c"))])
+    return Known(
+        frozenset(rows),
+        frozenset(re.findall(r"[\w-]+", asked.stdout)),
+        frozenset(" ".join(TARGETS.findall(makefiles)).split()),
+        frozenset(re.findall(r"\w+", code)) | rows,
+    )
+
+
+def strays(text: str, name: str, known: Known) -> list[str]:
+    """One line for each thing that a handout names and that is not there."""
+    return [
+        *(
+            f"{name}:{line}: `{span}`: there is no {word}"
+            for line, span in _named(text)
+            for word in _missing(span, known)
+        ),
+        *(f"{name}:{line}: no row {row}" for line, row in pitfalls(text) if row not in known.rows),
+    ]
+
+
+def _named(text: str) -> Iterator[tuple[int, str]]:
+    """Line (from 1) and text of what stands in backticks, and of each command of `sh` blocks."""
+    fence = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip().startswith("```"):
+            fence = "" if fence else line.strip()
+        elif fence == "```sh":
+            yield from ((number, command.strip()) for command in line.split("&&"))
+        elif not fence:
+            yield from ((number, span) for span in SPAN.findall(line))
+
+
+def pitfalls(text: str) -> Iterator[tuple[int, str]]:
+    """Line (from 1) and name of each row that a table of pitfalls names."""
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        inside = line == PITFALLS or (inside and line.startswith("|"))
+        if inside:
+            yield from ((number, row) for row in SPAN.findall(line.rpartition(" | ")[2]))
+
+
+def _missing(span: str, known: Known) -> list[str]:
+    """The words of a command, a path or a piece of code that stand for nothing here."""
+    first, *words = span.split() or [""]
+    if first == "./grade":
+        rows = tuple(known.rows)
+        return [w for w in words if w not in known.words and not any(r.startswith(w) for r in rows)]
+    if first == "make":
+        words = [word for word in shlex.split(span)[1:] if "=" not in word]
+        return [word for word in words if word not in known.targets]
+    if FILE.fullmatch(span):
+        return [] if (ROOT / span).exists() else [span]
+    if "/" in span:
+        return []
+    return [word for word in re.findall(r"\w*_\w*", span) if word not in known.names]
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------- files
+
+
+def check(folder: Path) -> list[str]:
+    """One line for each place where a handout and the code disagree. Raises Wrong."""
+    there = known()
+    return [
+        line
+        for path in sorted(folder.glob("*.md"))
+        for line in (
+            *drift(_read(path), path.name),
+            *strays(_read(path), path.name, there),
+        )
     ]
 
 
 def write(folder: Path) -> None:
     """Writes every block of every handout anew; all of them or, if one raises Wrong, none."""
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
+    texts = {path: _read(path) for path in sorted(folder.glob("*.md"))}
     filled = {path: fill(text, path.name) for path, text in texts.items()}
     for path, text in filled.items():
         if text != texts[path]:
@@ -149,12 +370,12 @@ def write(folder: Path) -> None:
 def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     """The command line; returns the exit status: 0, or 1 after lines about what is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail on drift")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail on disagreement")
     try:
         if not parser.parse_args(argv).check:
             write(folder)
             return 0
-        lines = drift(folder)
+        lines = check(folder)
     except Wrong as fault:
         lines = [str(fault)]
     for line in lines:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from autograder import rubric
 from autograder.files import digest, write_whole
+from autograder.results import Options, Result
 from autograder.rubric import ROOT
-from autograder.run import REFERENCE, Options, Result, grade, real_data
+from autograder.run import REFERENCE, grade, real_data
 
 BUILD = ROOT / "build"
 
@@ -47,6 +48,7 @@ def grade_tree(assignment: str, tree: Tree) -> Result:
         fresh=tree.fresh,
         parallel=1,
         cached=True,
+        by_hand=False,
     )
     return grade(rubric.load(assignment), options)
 

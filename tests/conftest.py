@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from autograder import build, rubric
-from autograder.run import REFERENCE, Options, Result, grade
+from autograder.results import Options, Result
+from autograder.run import REFERENCE, grade
 from staff.trees import BUILD, Tree, lay
 
 

@@ -109,7 +109,7 @@ def test_warnings_are_remembered_with_the_program(edited, tools) -> None:
 
 def test_no_compiler_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(build.NoCompiler, match="apt install gcc"):
+    with pytest.raises(build.NoTool, match="apt install gcc"):
         build.toolchain(tmp_path)
 
 

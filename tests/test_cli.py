@@ -96,7 +96,11 @@ def test_without_unicode_it_prints_ascii() -> None:
         (("A0", "-j", "0"), "-j 0: at least 1"),
         (("A0", "--json", "/nonexistent/x.json"), "/nonexistent/x.json:"),
         (("A0", "--fresh", "-5"), "the seed -5 is not in"),
-        ((), "usage"),
+        (("why",), "usage"),
+        (("why", "nonsense"), "no row is called nonsense; see ./grade A0 --list"),
+        (("pack", "A9"), "no assignment A9; there is A0"),
+        (("start", "A0"), "these are the stubs themselves; name another folder"),
+        (("A0", "--gdb", "--valgrind"), "--gdb without --valgrind"),
         (("A0", "--frob"), "usage"),
     ],
 )
@@ -110,7 +114,7 @@ def test_wrong_usage_exits_2_and_says_why(words: tuple[str, ...], message: str) 
 def test_names_select_items_prefixes_and_parts() -> None:
     def shown(*names: str) -> int:
         text = grade("A0", *names, "--list").stdout
-        return len(re.findall(r"^  \S", text, re.MULTILINE))
+        return len(re.findall(r"^  \S.* +\d+(  \w+)?$", text, re.MULTILINE))
 
     assert shown() == shown("c") == 18
     assert shown("loader pairs") == 1
@@ -130,7 +134,7 @@ def test_json_has_the_schema(tmp_path: Path) -> None:
     (part,) = document["parts"]
     assert (part["part"], part["score"], part["possible"], part["total"]) == ("c", "0", "14", "14")
     fields = ["id", "title", "points", "earned", "verdict", "seconds", "message"]
-    fields += ["input", "got", "expected", "hint", "rerun"]
+    fields += ["input", "got", "expected", "hint", "rerun", "credits"]
     assert [list(item) for item in part["items"]] == [fields, fields]
 
 

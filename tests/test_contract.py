@@ -12,8 +12,9 @@ import pytest
 
 from autograder import build, rubric
 from autograder.report import documents
+from autograder.results import Options
 from autograder.rubric import ROOT
-from autograder.run import Options, _checks, grade, real_data
+from autograder.run import _checks, grade, real_data
 from staff import mutants
 from staff.trees import BUILD, Tree, grade_tree, lost
 

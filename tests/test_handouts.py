@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,14 +13,21 @@ import pytest
 
 from autograder import rubric
 from autograder.rubric import ROOT
-from staff import handouts
+from staff import handouts, mutants, strip, syntax
 from staff.handouts import Wrong
+from staff.trees import Tree
 
 HANDOUTS = sorted(handouts.FOLDER.glob("*.md"))
 A0 = handouts.FOLDER / "A0-data-and-randomness.md"
 FENCE = re.compile(r"^( *)```(.*)\n(?s:(.*?))^\1```$", re.MULTILINE)
-FUNCTION = re.compile(r"^static inline (?P<returns>[\w *]*?)(?P<name>\w+)\(", re.MULTILINE)
-TODO = re.compile(r"// TODO \((?P<stage>A\d)\): (?P<name>\w+)")
+TODO = re.compile(r"// TODO \(A0\): (\w+)")
+API = re.compile(r"<!-- generated: api (\S+) -->")
+# All that the diagrams are written in: a small part of mermaid that every renderer knows.
+SHAPE = r"""(?:\(\["[^"]+"\]\)|\[\("[^"]+"\)\]|\["[^"]+"\]|\{"[^"]+"\})"""
+NODE = rf"(?!end\b|call\b|click\b|style\b|class\b|default\b)\w+{SHAPE}?"
+ARROW = r"""(?:-->|-- "[^"]+" -->|-\. "[^"]+" \.->)"""
+EDGE = re.compile(rf"    (?P<start>{NODE})(?: {ARROW} (?P<end>{NODE}))?")
+GROUP = re.compile(r'    subgraph \w+ \["[^"]+"\]|        \w+\["[^"]+"\]|    end')
 
 
 @dataclass(frozen=True)
@@ -33,18 +39,6 @@ class Fence:
     body: str
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of a table below its head, as the text of its cells."""
-
-    where: str
-    cells: tuple[str, ...]
-
-    def code(self, column: int) -> list[str]:
-        """What stands in backticks in a cell."""
-        return re.findall(r"`([^`]+)`", self.cells[column])
-
-
 def fences(path: Path) -> list[Fence]:
     text = path.read_text(encoding="utf-8")
     found = FENCE.finditer(text)
@@ -54,17 +48,9 @@ def fences(path: Path) -> list[Fence]:
     ]
 
 
-def rows(path: Path, *head: str) -> Iterator[Row]:
-    """The rows of all tables with this head."""
-    inside = False
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        cells = tuple(cell.strip() for cell in line.strip("|").split("|"))
-        if not line.startswith("|"):
-            inside = False
-        elif cells == head:
-            inside = True
-        elif inside and set(line) - set("|-: "):
-            yield Row(f"{path.name}:{number}", cells)
+@pytest.fixture(scope="module")
+def known() -> handouts.Known:
+    return handouts.known()
 
 
 def programs() -> list[tuple[Fence, Fence]]:
@@ -85,26 +71,45 @@ def run_c(source: str, folder: Path) -> str:
     return ran.stdout
 
 
-def signatures() -> dict[str, str]:
-    """Every function of the student's headers, with the type it returns."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "llmc").glob("*.h"))]
-    return {m["name"]: m["returns"].strip() for text in texts for m in FUNCTION.finditer(text)}
+def diagrams(path: Path) -> list[Fence]:
+    return [fence for fence in fences(path) if fence.tag == "mermaid"]
+
+
+def pitfalls(path: Path) -> set[tuple[str, str]]:
+    """The header that a part of the text is about, and a row that a pitfall in it names."""
+    text = path.read_text(encoding="utf-8")
+    above = ["\n".join(text.splitlines()[:line]) for line, _ in handouts.pitfalls(text)]
+    rows = [row for _, row in handouts.pitfalls(text)]
+    return {(API.findall(part)[-1], row) for part, row in zip(above, rows, strict=True)}
 
 
 # ---------------------------------------------------------------- what the handouts say
 
 
-def test_the_generated_blocks_are_fresh() -> None:
-    assert handouts.drift(handouts.FOLDER) == []
+def test_the_handouts_agree_with_the_code() -> None:
+    assert handouts.check(handouts.FOLDER) == []
 
 
-def test_the_first_handout_has_its_points_table_and_no_other_points() -> None:
+def test_the_first_handout_has_every_row_and_header_and_no_points_of_its_own() -> None:
+    part = rubric.load("A0").parts[0]
     text = A0.read_text(encoding="utf-8")
-    assert [block.words for block in handouts.blocks(text, A0.name)] == ["points A0 c"]
-    for block in reversed(handouts.blocks(text, A0.name)):
+    blocks = handouts.blocks(text, A0.name)
+    words = [block.words for block in blocks if not block.words.startswith("code")]
+    tasks = [f"points A0 c {item.id}" for item in part.items]
+    assert [w for w in words if w.startswith("points")] == ["points A0 c", *tasks]
+    assert [w for w in words if w.startswith("api")] == [f"api {p}.h" for p in part.probes]
+    for block in reversed(blocks):
         lines = text.splitlines()
         text = "\n".join(lines[: block.start] + lines[block.end :])
     assert re.findall(r"\b\d+(?:/\d+)? points?\b|\bpoints?: \d+", text) == []
+
+
+def test_every_function_of_the_first_stage_belongs_to_a_row() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "reference/llmc").glob("*.h")]
+    todo = [name for text in texts for name in TODO.findall(text)]
+    graded = [name for _, item in rubric.load("A0").items() for name in item.functions]
+    assert set(todo) - set(graded) == set()
+    assert f"There are {len(todo)} functions." in A0.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -125,34 +130,62 @@ def test_the_equations_hold_in_c(path: Path, tmp_path: Path) -> None:
         f"    if (!(({left}) == ({right}))) puts({i});" for i, (left, right) in enumerate(equations)
     ]
     shown = [t.replace(f"puts({i})", f'puts("{lines[i]}")') for i, t in enumerate(tests)]
-    source = "#include <stdio.h>\nint main(void) {\n" + "\n".join(shown) + "\n    return 0;\n}\n"
+    headers = [f"llmc/{header}" for header in API.findall(path.read_text(encoding="utf-8"))]
+    includes = "".join(f"#include <{header}>\n" for header in ("stdio.h", *headers))
+    source = f"{includes}int main(void) {{\n" + "\n".join(shown) + "\n    return 0;\n}\n"
     assert run_c(source, tmp_path) == ""
 
 
 @pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
-def test_every_function_of_an_interface_table_is_in_the_headers(path: Path) -> None:
-    known = signatures()
-    for row in rows(path, "function", "returns", "must"):
-        (name,), (returns,) = row.code(0), row.code(1)
-        assert name in known, f"{row.where}: no function {name} in llmc/*.h"
-        assert known[name] == returns, f"{row.where}: {name} returns {known[name]}"
+def test_a_pitfalls_row_is_the_first_that_some_mutant_of_that_header_loses(path: Path) -> None:
+    assignment = path.name.partition("-")[0]
+    named = pitfalls(path)
+    assert named - {(m.file, m.loses[0]) for m in mutants.load(assignment)} == set()
+    rows = {item.id for _, item in rubric.load(assignment).items()}
+    assert {row for _, row in named} == rows - {"init_identity_permutation"}  # nobody gets it wrong
 
 
-def test_every_function_of_the_stage_is_in_an_interface_table() -> None:
-    named = {row.code(0)[0] for row in rows(A0, "function", "returns", "must")}
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "llmc").glob("*.h")]
-    todo = [m["name"] for text in texts for m in TODO.finditer(text) if m["stage"] == "A0"]
-    assert sorted(named) == sorted(todo)
-    assert f"There are {len(todo)} functions." in A0.read_text(encoding="utf-8")
+def test_the_diagram_of_the_generator_shows_who_calls_whom() -> None:
+    source = (strip.SOURCE / "rand.h").read_bytes()
+    functions = syntax.functions(source)
+    calls = {
+        (token.decode(), name)
+        for name, function in functions.items()
+        for token in function.tokens()
+        if token.decode() in set(functions) - {name}
+    }
+    drawn = (EDGE.fullmatch(line) for line in diagrams(A0)[1].body.splitlines()[1:])
+    assert {(edge["start"], edge["end"]) for edge in drawn} == calls
 
 
-@pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
-def test_every_row_that_a_pitfall_names_is_in_the_rubric(path: Path) -> None:
-    known = {item.id for _, item in rubric.load(path.name.partition("-")[0]).items()}
-    caught = list(rows(path, "pitfall", "row that catches it"))
-    for row in caught:
-        assert set(row.code(1)) <= known, f"{row.where}: {row.cells[1]}"
-    assert {name for row in caught for name in row.code(1)} >= known - {"init_identity_permutation"}
+@pytest.mark.parametrize(
+    "diagram", [pytest.param(d, id=d.where) for path in HANDOUTS for d in diagrams(path)]
+)
+def test_a_diagram_is_of_the_plain_kind(diagram: Fence) -> None:
+    head, *lines = diagram.body.splitlines()
+    assert head in ("flowchart LR", "flowchart TD")
+    assert [line for line in lines if not EDGE.fullmatch(line) and not GROUP.fullmatch(line)] == []
+
+
+def test_the_report_that_is_explained_is_what_the_mutant_gets(graded) -> None:
+    (mutant,) = (m for m in mutants.load("A0") if m.id == "randint32-seeds-again")
+    item = graded(mutant.tree(), "randint32").parts[0].items[0]
+    (row,) = (row for row in item.rows if row.verdict == "FAIL" and row.credit.kind == "boundary")
+    (shown,) = (fence.body for fence in fences(A0) if fence.tag == "text")
+    said = (row.input, row.got, row.expected, row.message, row.hint, "./grade A0 randint32")
+    labels = ("input", "got", "expected", "differs", "hint", "rerun")
+    words = [word for pair in zip(labels, said, strict=True) for word in " ".join(pair).split()]
+    by_hand = f"by hand build/probes/{row.credit.probe} {row.credit.case} 137"
+    assert shown.split() == words + by_hand.split()
+
+
+def test_the_first_function_alone_earns_the_first_row(graded) -> None:
+    stubs = {name: text.encode() for name, text in strip.stubs(strip.SOURCE).items()}
+    right = syntax.functions((strip.SOURCE / "rand.h").read_bytes())["manual_seed"].text
+    stub = syntax.functions(stubs["rand.h"])["manual_seed"].text
+    stubs["rand.h"] = stubs["rand.h"].replace(stub.encode(), right.encode())
+    part = graded(Tree("first-row", stubs), "manual_seed", "next_state").parts[0]
+    assert [item.verdict for item in part.items] == ["ok", "todo"]
 
 
 def test_the_golden_vector_is_printed_by_the_quoted_command(tmp_path: Path) -> None:
@@ -172,7 +205,7 @@ def test_the_golden_vector_is_printed_by_the_quoted_command(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
 def test_fences_are_of_a_known_kind_and_text_is_wrapped(path: Path) -> None:
-    known = {"c run", "output", "example", "sh", "mermaid", "text"}
+    known = {"c", "c run", "output", "example", "sh", "mermaid", "text"}
     assert {fence.tag for fence in fences(path)} <= known
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         short = len(line) <= 100 or line.startswith("|") or line.startswith("printf '#include")
@@ -191,16 +224,61 @@ def test_a_block_is_filled_from_the_rubric_and_the_rest_is_kept() -> None:
     filled = handouts.fill(empty, "x.md")
     assert filled == f"above\n{FRESH}below\n"
     assert handouts.fill(filled, "x.md") == filled
-    assert "| `manual_seed` | `rand.h` | 2 | fills the 624 words (1); " in filled
-    assert "| **all** | | **100** | |" in filled
+    assert "| `manual_seed` | `rand.h` | 2 |\n" in filled
+    assert "| **all** | | **100** |\n" in filled
+
+
+def test_a_row_is_shown_with_functions_command_and_what_earns_it() -> None:
+    assert handouts.points(["A0", "c", "manual_seed"]) == [
+        "- `llmc/rand.h` · `manual_seed` · 2 points · `./grade A0 manual_seed`",
+        "- fills the 624 words (1); sets left_, next_ and MATRIX_A (1)",
+    ]
+    text = "\n".join(handouts.points(["A0", "c", "tokenizer"]))
+    assert "`tokenizer_init`, `tokenizer_decode`, `tokenizer_free` · 11 points ·\n  `./gr" in text
+    assert text.endswith("decodes GPT-2's vocabulary (1, needs `make data`)")
+
+
+def test_a_headers_functions_are_shown_with_contract_and_row() -> None:
+    head, rule, *rows = handouts.api(["dataloader.h"])
+    assert (head, rule) == ("| function | contract | row |", "|---|---|---|")
+    names = syntax.functions((strip.SOURCE / "dataloader.h").read_bytes())
+    table = dict(zip(names, rows, strict=True))
+    assert table["evalloader_stat_losses"] == (
+        "| `int evalloader_stat_losses(EvalLoader *loader, float *losses)` | losses (B,T): how "
+        "many examples of this batch the model got right. Its answer is the completion with the "
+        "lowest mean loss over the positions with mask 1. Rows without an example (mask all 0) "
+        "count for nothing. | `loader_pairs` |"
+    )
+    assert table["dataloader_current_shard_"].endswith(" Given. | given |")
+    assert "size_t T, int process_rank, int num_processes)`" in table["evalloader_init"]
+    assert "num_processes\\*B\\*T + 1" in table["dataloader_init"]
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "last", "lines"),
+    [
+        (["rand.h", "mt19937_state"], "typedef struct {", "} mt19937_state;", 7),
+        (["rand.h", "LMASK"], "#define MERSENNE_STATE_N 624", "#define LMASK 0x7fffffffu", 4),
+        (["sampler.h", "random_f32"], "// Uniform on [0, 1)", "}", 6),
+        (["dataloader.h", "EvalLoader"], "// Multiple choice", "} EvalLoader;", 27),
+    ],
+)
+def test_a_definition_is_shown_as_students_get_it(
+    words: list[str], first: str, last: str, lines: int
+) -> None:
+    opens, *body, closes = handouts.code(words)
+    assert (opens, closes, len(body)) == ("```c", "```", lines)
+    assert body[0].startswith(first) and body[-1].startswith(last)
+    stub = (ROOT / "llmc" / words[0]).read_text(encoding="utf-8")
+    assert "\n".join(body) in stub
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         (
-            "\n<!-- generated: pionts A0 c -->\n<!-- end -->\n",
-            "x.md:2: unknown kind of block `pionts`",
+            "\n<!-- generated: marks A0 c -->\n<!-- end -->\n",
+            "x.md:2: unknown kind of block `marks`",
         ),
         ("<!-- generated: points A0 c -->\n", "x.md:1: the block `points A0 c` is not closed"),
         (
@@ -220,6 +298,17 @@ def test_a_block_is_filled_from_the_rubric_and_the_rest_is_kept() -> None:
         (
             "<!-- generated: points A0 d -->\n<!-- end -->\n",
             "x.md:1: `points A0 d`: no part d in A0",
+        ),
+        (
+            "<!-- generated: points A0 c seed -->\n<!-- end -->\n",
+            "x.md:1: `points A0 c seed`: no row seed in A0",
+        ),
+        ("<!-- generated: api -->\n<!-- end -->\n", "x.md:1: `api`: want a header"),
+        ("<!-- generated: api ran.h -->\n<!-- end -->\n", "`api ran.h`: no file ran.h in llmc/"),
+        ("<!-- generated: code rand.h -->\n<!-- end -->\n", "want a header and a name"),
+        (
+            "<!-- generated: code rand.h UMASC -->\n<!-- end -->\n",
+            "`code rand.h UMASC`: no function, struct or macro UMASC in rand.h",
         ),
     ],
 )
@@ -247,7 +336,41 @@ def test_one_wrong_handout_leaves_all_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.md").write_text("<!-- generated: points A0 c -->\n<!-- end -->\n")
-    (tmp_path / "b.md").write_text("<!-- generated: pionts A0 c -->\n<!-- end -->\n")
+    (tmp_path / "b.md").write_text("<!-- generated: marks A0 c -->\n<!-- end -->\n")
     assert handouts.main([], tmp_path) == 1
-    assert capsys.readouterr().out == "b.md:1: unknown kind of block `pionts`; there is points\n"
+    said = "b.md:1: unknown kind of block `marks`; there is points, api, code\n"
+    assert capsys.readouterr().out == said
     assert (tmp_path / "a.md").read_text() == "<!-- generated: points A0 c -->\n<!-- end -->\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`./grade A0 randint32`, `./grade A0 rand`, `./grade A0 --list`, `./grade why manual_seed`",
+        '```sh\ncd dev/test && make TEST_CFLAGS="-O0 -g" test_gpt2 && ./test_gpt2\n```',
+        "`make data TEXT=mine.txt`, `llmc/rand.h`, `build/probes/rand`, `.data/x_y.bin`",
+        "`shuffle_rng`, `manual_seed(&s, 137)`, `safe_printf(tokenizer_decode(...))`, `uint16_t`",
+        "```c run\nno_such_name();\n```",
+        "```sh\n\n./grade A0\n```\n` `",
+        f"{handouts.PITFALLS}\n|---|---|\n| a `b` | `clean` |\n",
+    ],
+)
+def test_what_is_there_may_be_named(text: str, known: handouts.Known) -> None:
+    assert handouts.strays(text, "x.md", known) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("\n`./grade A0 randint33`", "x.md:2: `./grade A0 randint33`: there is no randint33"),
+        ("`./grade A0 --lits`", "x.md:1: `./grade A0 --lits`: there is no --lits"),
+        ("`./grade wyh clean`", "x.md:1: `./grade wyh clean`: there is no wyh"),
+        ("```sh\n./grade A7\n```", "x.md:2: `./grade A7`: there is no A7"),
+        ("```sh\ncd x && make date\n```", "x.md:2: `make date`: there is no date"),
+        ("`llmc/ran.h`", "x.md:1: `llmc/ran.h`: there is no llmc/ran.h"),
+        ("`shuffle_range`", "x.md:1: `shuffle_range`: there is no shuffle_range"),
+        (f"{handouts.PITFALLS}\n|---|---|\n| a | `clear` |\n", "x.md:3: no row clear"),
+    ],
+)
+def test_what_is_not_there_is_found(text: str, line: str, known: handouts.Known) -> None:
+    assert handouts.strays(text, "x.md", known) == [line]

@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from autograder import __version__
 from autograder.build import Built
-from autograder.files import write_whole
+from autograder.results import ItemResult, Options, PartResult, Result, Row
 from autograder.rubric import Item, Part, Rubric
-from autograder.run import ItemResult, Options, Result, Row
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(content, indent=1).encode() + b"\n"
-    if path.exists() and not path.is_file():
-        path.write_bytes(text)  # a pipe or a device stays what it is
-    else:
-        write_whole(path.resolve(), text)
-
-
-def unfinished(
-    rubric: Rubric, options: Options, selected: list[tuple[Part, list[Item]]]
-) -> dict[str, Any]:
-    """What stands in the file until there are results: every item an error."""
-    tool = {"version": __version__, "compiler": "", "sanitizers": [], "sandbox": "none"}
-    parts = [
-        {
-            "part": part.id,
-            "score": "0",
-            "possible": "0",
-            "skipped": str(sum((item.points for item in items), Fraction(0))),
-            "total": str(sum((item.points for item in items), Fraction(0))),
-            "items": [
-                {
-                    "id": item.id,
-                    "title": item.title,
-                    "points": str(item.points),
-                    "earned": "0",
-                    "verdict": "error",
-                    "seconds": 0.0,
-                    "message": "the grader did not get here",
-                }
-                | dict.fromkeys(("input", "got", "expected", "hint", "rerun"), "")
-                for item in items
-            ],
-        }
-        for part, items in selected
-    ]
-    seed = rubric.seed if options.fresh is None else options.fresh
-    return _document(rubric, options, seed, 0.0, tool, parts)
+def json_text(content: dict[str, Any]) -> bytes:
+    """A document as it stands in a file."""
+    return json.dumps(content, indent=1).encode() + b"\n"
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -63,37 +26,56 @@ def document(result: Result) -> dict[str, Any]:
         "sanitizers": [s for s in result.tools.sanitizers if s != "leak"],
         "sandbox": "none",
     }
-    parts = [
-        {
-            "part": part.part.id,
-            "score": str(part.earned),
-            "possible": str(part.possible),
-            "skipped": str(part.total - part.possible),
-            "total": str(part.total),
-            "broken": [_broken(built) for built in part.broken],
-            "items": [_item(item) for item in part.items],
-        }
-        for part in result.parts
-    ]
-    return _document(result.rubric, result.options, result.seed, result.seconds, tool, parts)
+    return _document(result.rubric, result.options, result.parts, result.seconds, tool)
+
+
+def unfinished(
+    rubric: Rubric, options: Options, selected: list[tuple[Part, list[Item]]]
+) -> dict[str, Any]:
+    """What stands in the file until there are results: every item an error."""
+    tool = {"version": __version__, "compiler": "", "sanitizers": [], "sandbox": "none"}
+    parts = tuple(
+        PartResult(part, tuple(ItemResult(item, _unreached(item), 0.0, "") for item in items))
+        for part, items in selected
+    )
+    return _document(rubric, options, parts, 0.0, tool)
+
+
+def _unreached(item: Item) -> tuple[Row, ...]:
+    return tuple(Row(credit, "error", "the grader did not get here") for credit in item.credits)
 
 
 def _document(
     rubric: Rubric,
     options: Options,
-    seed: int,
+    parts: Sequence[PartResult],
     seconds: float,
     tool: dict[str, Any],
-    parts: list[dict[str, Any]],
 ) -> dict[str, Any]:
     return {
         "schema": "llmc-grade/1",
         "assignment": rubric.assignment,
+        "title": rubric.title,
         "mode": "public" if options.fresh is None else "fresh",
-        "seed": seed,
+        "seed": rubric.seed if options.fresh is None else options.fresh,
+        "names": list(options.names),
         "seconds": round(seconds, 3),
         "tool": tool,
-        "parts": parts,
+        "parts": [_part(part) for part in parts],
+    }
+
+
+def _part(part: PartResult) -> dict[str, Any]:
+    return {
+        "part": part.part.id,
+        "title": part.part.title,
+        "score": str(part.earned),
+        "possible": str(part.possible),
+        "skipped": str(part.total - part.possible),
+        "total": str(part.total),
+        "start": part.start.item.id if part.start and not part.broken else "",
+        "broken": [_broken(built) for built in part.broken],
+        "items": [_item(item) for item in part.items],
     }
 
 
@@ -104,7 +86,6 @@ def _broken(built: Built) -> dict[str, str]:
 
 def _item(item: ItemResult) -> dict[str, Any]:
     row = item.first or Row(item.item.credits[0], "ok")
-    picture = {"picture": asdict(row.picture)} if row.picture else {}
     return {
         "id": item.item.id,
         "title": item.item.title,
@@ -112,10 +93,25 @@ def _item(item: ItemResult) -> dict[str, Any]:
         "earned": str(item.earned),
         "verdict": item.verdict,
         "seconds": round(item.seconds, 3),
-        "message": row.message,
-        "input": row.input,
-        "got": row.got,
-        "expected": row.expected,
-        "hint": row.hint,
+        **_what(row),
         "rerun": item.rerun,
-    } | picture
+        "credits": [_credit(row) for row in item.rows],
+    }
+
+
+def _credit(row: Row) -> dict[str, Any]:
+    return {
+        "check": row.credit.check,
+        "says": row.credit.says,
+        "kind": row.credit.kind,
+        "points": str(row.credit.points),
+        "verdict": row.verdict,
+        **_what(row),
+    }
+
+
+def _what(row: Row) -> dict[str, Any]:
+    """What a row shows; `picture` is there only where there is one."""
+    fields = ("message", "input", "got", "expected", "hint")
+    picture = {"picture": asdict(row.picture)} if row.picture else {}
+    return {name: getattr(row, name) for name in fields} | picture

@@ -1,4 +1,4 @@
-"""Says what a run found in the terminal: the table, the catalogue, the progress bar."""
+"""Says what a run found in the terminal: the progress bar and the table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from autograder import run
-from autograder.rubric import Item, Part, Rubric
-from autograder.run import ItemResult, PartResult, Result, Row
+from autograder.report import histogram
+from autograder.results import ItemResult, PartResult, Result, Row
 
 # Blue and orange stay apart for the colour-blind; the words carry the meaning without colour.
 STYLES = {
@@ -29,9 +29,16 @@ WIDTH = 80
 NAME_WIDTH = 27
 
 
-def console() -> Console:
+def console(no_color: bool | None = None) -> Console:
     """The terminal; rich looks after NO_COLOR, pipes and dumb terminals."""
-    return Console(width=120, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return Console(
+        width=120,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+        no_color=no_color or None,
+    )
 
 
 def complain(message: str) -> None:
@@ -70,10 +77,8 @@ def table(result: Result, out: Console, explain_all: bool) -> None:
 
 
 def _head(result: Result, part: PartResult, out: Console) -> None:
-    left = f"{result.rubric.assignment} {_dot(out)} {part.part.title}  seed {result.seed}"
-    names = {"address": "ASan", "undefined": "UBSan"}
-    tools = [result.tools.described, *(names[s] for s in result.tools.sanitizers if s in names)]
-    right = " ".join(tools)
+    left = f"{result.rubric.assignment} {dot(out)} {part.part.title}  seed {result.seed}"
+    right = result.tools.described
     out.print(Text(f"{left}{right:>{max(WIDTH - len(left), len(right) + 2)}}", style="bold"))
     if result.options.fresh is not None:
         out.print(f"fresh inputs, seed {result.seed}; wanted: what the reference reports on them")
@@ -82,33 +87,28 @@ def _head(result: Result, part: PartResult, out: Console) -> None:
         probes = [f"llmc/{built.probe}.h" for built in part.broken if built.error == error]
         line = Text(f" > FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"])
         out.print(line.append("  <- start here", style="bold"))
-        _lines([("at", error.where), ("says", error.what)], out)
+        labelled([("at", error.where), ("says", error.what)], out)
 
 
-def _dot(out: Console) -> str:
+def dot(out: Console) -> str:
+    return "·" if has_unicode(out) else "-"
+
+
+def has_unicode(out: Console) -> bool:
     """Python writes UTF-8 in the C locale, too; a terminal that was set up so may not read it."""
     locale = next((os.environ[n] for n in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(n)), "")
-    return "·" if "utf" in locale.lower() and "utf" in out.encoding.lower() else "-"
+    return "utf" in locale.lower() and "utf" in out.encoding.lower()
 
 
 def _rows(part: PartResult, result: Result, out: Console, explain_all: bool) -> None:
-    start = None if part.broken else _start(part)
+    topmost = None if part.broken else part.start
     for item in part.items:
-        here = item is start
+        here = item is topmost
         _row(item, here, out)
         if here or explain_all:
             _explain(item, result, out, explain_all)
         if item.item.id in part.remarks:
             out.print(Text(" " * 9 + part.remarks[item.item.id], style="dim"))
-
-
-def _start(part: PartResult) -> ItemResult | None:
-    """The topmost item with a row that failed; without one, the topmost that is not written."""
-    for verdicts in (("FAIL", "error"), ("todo",)):
-        for item in part.items:
-            if any(row.verdict in verdicts and not row.waits for row in item.rows):
-                return item
-    return None
 
 
 def _row(item: ItemResult, here: bool, out: Console) -> None:
@@ -130,7 +130,7 @@ def _note(item: ItemResult) -> str:
     row = item.first
     if row is None or row.message == f"needs {item.item.id}":
         return ""
-    return row.credit.says if row.verdict == "FAIL" and row.input else _plain(row.message)
+    return row.credit.says if row.verdict == "FAIL" and row.input else plain(row.message)
 
 
 def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) -> None:
@@ -140,18 +140,22 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
     for row in rows:
         says = (row.verdict, f"{row.credit.says} ({row.credit.points!s})")
         what = [] if row.verdict == "todo" else _what(row)
-        _lines([says, *([("differs", "as above")] if what and what == before else what)], out)
+        as_above = bool(what) and what == before
+        labelled([says, *([("differs", "as above")] if as_above else what)], out)
+        if row.picture and not as_above:
+            for line in histogram.text(row.picture, has_unicode(out)):
+                out.print(" " * 11 + line)
         before = what
     todo = [row.message for row in rows if row.verdict == "todo"]
     needs = [text.removeprefix("needs ").removeprefix("waits for ") for text in todo]
-    _lines([("needs", ", ".join(dict.fromkeys(needs)))], out)
+    labelled([("needs", ", ".join(dict.fromkeys(needs)))], out)
     if rows:
         first = rows[0].credit
         by_hand = f"build/probes/{first.probe} {first.case} {result.seed}"
-        _lines([("rerun", item.rerun), ("by hand", by_hand)], out)
+        labelled([("rerun", item.rerun), ("by hand", by_hand)], out)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """What a student's code or a compiler said, without what could steer a terminal."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
@@ -166,22 +170,22 @@ def _what(row: Row) -> list[tuple[str, str]]:
     ]
 
 
-def _lines(lines: Iterable[tuple[str, str]], out: Console) -> None:
+def labelled(lines: Iterable[tuple[str, str]], out: Console) -> None:
     """Label and text, wrapped behind the label; empty texts are left out."""
     for label, text in lines:
         if not text:
             continue
-        plain = _plain(text)
-        wrapped = textwrap.wrap(plain, WIDTH - 21, max_lines=4, placeholder=" ...") or [""]
+        shown = plain(text)
+        wrapped = textwrap.wrap(shown, WIDTH - 21, max_lines=4, placeholder=" ...") or [""]
         if label in ("rerun", "by hand"):
-            wrapped = [plain]  # to be copied
+            wrapped = [shown]  # to be copied
         out.print(Text(f"           {label:9} {wrapped[0]}"))
         for more in wrapped[1:]:
             out.print(Text(" " * 21 + more))
 
 
 def _total(result: Result, part: PartResult, out: Console) -> None:
-    name = f"{result.rubric.assignment} {_dot(out)} "
+    name = f"{result.rubric.assignment} {dot(out)} "
     whole = f"{part.earned!s} of {part.possible!s} points"
     left = part.total - part.possible
     reasons = {
@@ -193,17 +197,3 @@ def _total(result: Result, part: PartResult, out: Console) -> None:
         out.print(
             f"{result.restarted} programs only started without address randomisation (setarch -R)."
         )
-
-
-# ---------------------------------------------------------------- the catalogue
-
-
-def catalogue(rubric: Rubric, selected: Iterable[tuple[Part, list[Item]]], out: Console) -> None:
-    """Prints the items with their credits."""
-    for part, items in selected:
-        out.print(Text(f"{rubric.assignment} {part.title}: {rubric.title}", style="bold"))
-        for item in items:
-            out.print(Text(f"  {item.title:{NAME_WIDTH}}{item.points!s:>6}  {item.id}"))
-            for credit in item.credits:
-                data = " (needs data)" if credit.data else ""
-                out.print(Text(f"      {credit.points!s:>3}  {credit.says}{data}"))

@@ -108,11 +108,13 @@ def _in_unit(values: Array) -> None:
 
 
 def _spread(title: str, values: Array, edges: Array, expected: Array) -> Histogram:
-    """The counts of `values` between the edges, and beyond the last two, beside wanted shares."""
+    """The counts of `values` between the edges, and beyond them if there are any, beside wanted
+    shares."""
     inner = [f"{low:.4g}.." for low in edges[:-1]]
     bins = (f"< {edges[0]:.4g}", *inner, f">= {edges[-1]:.4g}")
     counts = np.bincount(np.searchsorted(edges, values, "right"), minlength=len(bins))
-    return Histogram(title, bins, tuple(counts.tolist()), tuple(values.size * expected))
+    rows = zip(bins, counts.tolist(), (values.size * expected).tolist(), strict=True)
+    return Histogram(title, *zip(*(row for row in rows if row[1] or row[2]), strict=True))
 
 
 def _flat(values: Array) -> Histogram:
