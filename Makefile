@@ -2,7 +2,7 @@
 
 PYTHON := .venv/bin/python
 ASSIGNMENTS := $(notdir $(wildcard assignments/A*))
-export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .PHONY: help
 help: ## show this list
@@ -29,6 +29,9 @@ clean: ## remove build/
 	rm -rf build
 	@$(MAKE) -s -C dev/test clean
 
+# How strictly the reference can be compiled.
+PEDANTIC := -std=c11 -D_POSIX_C_SOURCE=200809L
+
 # From here on what only staff have a use for: a student's pack holds no staff/.
 ifneq ($(wildcard staff),)
 
@@ -47,11 +50,16 @@ generate: dev ## write what is generated: llmc/, golden values, tables
 	@$(PYTHON) -m staff.handouts
 
 .PHONY: check
-check: dev ## lint, and generated files against their sources
+check: lint quick ## lint, generated files against their sources, quick tests
+
+.PHONY: lint
+lint: dev
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@.venv/bin/clang-format --dry-run -Werror $$(git ls-files '*.h' '*.c')
+	@.venv/bin/clang-tidy --quiet reference/llmc/*.h -- -xc $(PEDANTIC) -Ireference
 	@$(PYTHON) -m mypy autograder staff
+	@.venv/bin/codespell
 	@$(PYTHON) -m staff.strip --check
 	@$(PYTHON) -m staff.golden --check
 	@$(PYTHON) -m staff.handouts --check
@@ -59,6 +67,14 @@ check: dev ## lint, and generated files against their sources
 .PHONY: mutants
 mutants: dev ## grade wrong solutions, print what each loses (`make mutants A0`)
 	@$(PYTHON) -m staff.mutants $(or $(filter $(ASSIGNMENTS),$(MAKECMDGOALS)),$(ASSIGNMENTS))
+
+.PHONY: auto
+auto: dev ## mutate the reference mechanically, print what survives (`make auto A0`)
+	@$(PYTHON) -m staff.mutants --auto $(or $(filter $(ASSIGNMENTS),$(MAKECMDGOALS)),$(ASSIGNMENTS))
+
+.PHONY: bench
+bench: dev ## time the grader against a bare build (docs/benchmarks.md)
+	@$(PYTHON) -m staff.bench
 
 .PHONY: $(ASSIGNMENTS)
 $(ASSIGNMENTS):

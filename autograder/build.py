@@ -138,6 +138,9 @@ def _try_compiler(path: str, build: Path) -> Toolchain:
         trial.write_text("int main(void) { return 0; }\n")
         says = _run([path, "--version"], folder).stdout.decode("utf-8", "replace")
         base = [*STANDARD, *WARNINGS, *FLOATS, *FRAMES]
+        usual = [*base, *SANITIZE, *OPTIONAL[:2]]
+        if _sees_leaks([path, *usual], folder):  # then all of them work, in one go
+            return Toolchain(path, _name(says), tuple(usual), ("address", "undefined", "leak"))
 
         def accepts(*flags: str) -> bool:
             command = [path, *base, *flags, "-Werror", str(trial), "-o", str(folder / "trial")]
@@ -168,7 +171,7 @@ def _starts(program: Path, env: dict[str, str] | None = None) -> bool:
 def _sees_leaks(command: list[str], folder: Path) -> bool:
     source, program = folder / "leak.c", folder / "leak"
     source.write_text(LEAK)
-    if _run([*command, str(source), "-o", str(program)], folder).status != 0:
+    if _run([*command, "-Werror", str(source), "-o", str(program)], folder).status != 0:
         return False
     return _starts(program, {"ASAN_OPTIONS": "leak_check_at_exit=0"})
 

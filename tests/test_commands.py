@@ -354,6 +354,8 @@ def test_a_failing_distribution_shows_both_histograms(edited, tmp_path: Path) ->
     )
     assert re.search(r"^ +0\.5\.\. +0 +6250 █+", seen.stdout, re.MULTILINE)
     assert max(map(len, seen.stdout.splitlines())) <= 80 or "--student" in seen.stdout
+    whole = run("A0", "--student", str(folder)).stdout
+    assert re.search(r"^ +0\.5\.\. +0 +6250 █+", whole, re.MULTILINE), "also where not asked for"
     picture = json.loads((tmp_path / "j").read_text())["parts"][0]["items"][0]["credits"][1][
         "picture"
     ]

@@ -136,3 +136,35 @@ def test_without_proc_ps_tells_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(sandbox, "CHILDREN", tmp_path / "nothing")
     script = "kept = []\nwhile True: kept.append(bytearray(10**6))"
     assert python(tmp_path, script, memory_mib=300).stopped == "memory"
+
+
+@pytest.mark.skipif(not sandbox._die_with_us(), reason="no setpriv here")
+def test_a_killed_grader_leaves_no_job_behind(tmp_path: Path) -> None:
+    word = f"4{os.getpid()}"  # seconds to sleep, unlike anybody else's
+    script = (
+        "import sys; sys.path.append(sys.argv[1]); from pathlib import Path\n"
+        "from autograder import sandbox\n"
+        "sandbox.run_all([sandbox.Job(('/bin/sleep', sys.argv[2]), Path(sys.argv[3]))], 1)"
+    )
+    command = [sys.executable, "-c", script, str(sandbox.__file__).rpartition("/autograder/")[0]]
+    grader = subprocess.Popen([*command, word, str(tmp_path)])
+    while processes_with(f"/bin/sleep {word}") == 0:
+        assert grader.poll() is None
+    grader.kill()
+    grader.wait()
+    while processes_with(f"/bin/sleep {word}") > 0:
+        pass
+
+
+def test_a_lower_limit_in_force_stays(tmp_path: Path) -> None:
+    script = (
+        "import resource, sys; sys.path.append(sys.argv[1]); from pathlib import Path\n"
+        "from autograder import sandbox\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (3, 3))\n"
+        "job = sandbox.Job(('/bin/sh', '-c', 'ulimit -t; ulimit -H -t'), Path(sys.argv[2]))\n"
+        "print(sandbox.run_all([job], 1)[0].stdout.decode())"
+    )
+    root = str(sandbox.__file__).rpartition("/autograder/")[0]
+    command = [sys.executable, "-c", script, root, str(tmp_path)]
+    seen = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert seen.stdout.split() == ["3", "3"]

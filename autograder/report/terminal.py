@@ -135,7 +135,9 @@ def _note(item: ItemResult) -> str:
 
 def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) -> None:
     rows = [row for row in item.rows if row.verdict not in ("ok", "skip")]
-    rows = rows if every_row else [row for row in rows if row is item.first]
+    if not every_row:
+        pictured = next((row for row in rows if row.picture), None)
+        rows = [row for row in rows if row is item.first or row is pictured]
     before: list[tuple[str, str]] = []
     for row in rows:
         says = (row.verdict, f"{row.credit.says} ({row.credit.points!s})")
