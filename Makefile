@@ -20,13 +20,17 @@ test_dataloader: ## build dev/test/test_dataloader
 test_gpt2: ## build dev/test/test_gpt2
 	@$(MAKE) -C dev/test $@
 
+.PHONY: ide
+ide: ## pytest, to run the rows in your editor (-c assignments/pytest.ini)
+	@python3 autograder/venv.py ide
+
 .PHONY: dev
 dev:
-	@python3 autograder/venv.py dev data staff
+	@python3 autograder/venv.py dev ide data staff
 
 .PHONY: clean
-clean: ## remove build/
-	rm -rf build
+clean: ## remove what was built; spares your archive and where you stand
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name pack ! -name state -exec rm -rf {} +
 	@$(MAKE) -s -C dev/test clean
 
 # How strictly the reference can be compiled.

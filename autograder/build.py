@@ -62,17 +62,20 @@ class Toolchain:
     def described(self) -> str:
         """`gcc 12.2.0  -O0  -Wall -Wextra ASan UBSan`"""
         names = {"address": "ASan", "undefined": "UBSan"}
-        watchers = [names[s] for s in self.sanitizers if s in names] + [*self.runner[:1]]
+        watchers = [names[s] for s in self.sanitizers if s in names]
+        watchers += [Path(word).name for word in self.runner[:1]]
         return " ".join([f"{self.version}  -O0  {' '.join(WARNINGS[:2])}", *watchers])
 
 
 @dataclass(frozen=True)
 class Note:
-    """One line of the compiler: where (`llmc/rand.h:41`), what, and whether it is an error."""
+    """What the compiler says: where (`llmc/rand.h:41`), what, whether it is an error; and the line
+    of code that it points at, with the pointer below."""
 
     where: str
     what: str
     error: bool
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,15 @@ def toolchain(build: Path, valgrind: bool = False) -> Toolchain:
     With `valgrind` there are no sanitizers, which do not run under it, and nothing is initialised
     that the program left alone: reading it is what valgrind is for. Raises NoTool.
     """
-    if valgrind and shutil.which(MEMCHECK[0]) is None:
+    memcheck = shutil.which(MEMCHECK[0]) if valgrind else None
+    if valgrind and memcheck is None:
         raise NoTool("valgrind is not here; ./grade doctor says how to install it")
     tools = _toolchain(build)
-    if not valgrind:
+    if memcheck is None:
         return tools
     hides = {*SANITIZE, OPTIONAL[0]}
     flags = tuple(flag for flag in tools.flags if flag not in hides)
-    return replace(tools, flags=flags, sanitizers=(), runner=MEMCHECK)
+    return replace(tools, flags=flags, sanitizers=(), runner=(memcheck, *MEMCHECK[1:]))
 
 
 def _toolchain(build: Path) -> Toolchain:
@@ -221,8 +225,11 @@ def programs(
     A header that does not compile is no fault of ours: its Built has no binary, and says why.
     """
     theirs = read(student)
-    result: dict[str, Built] = {}
+    result = {source.name: _absent(source, theirs) for source in sources if _lacks(source, theirs)}
     for source in sources:
+        if source.name in result:
+            done()
+            continue
         kept = _lookup(source, theirs, tools, build)
         if kept is not None:
             result[source.name] = kept
@@ -239,6 +246,18 @@ def programs(
             for source, outcome in zip(missing, outcomes, strict=True):
                 result[source.name] = _keep(source, outcome, theirs, tools, build, folder)
     return {source.name: result[source.name] for source in sources}
+
+
+def _lacks(source: Source, theirs: Mapping[str, bytes]) -> bool:
+    return source.runtime and f"llmc/{source.name}.h" not in theirs
+
+
+def _absent(source: Source, theirs: Mapping[str, bytes]) -> Built:
+    """A probe whose header is not there, perhaps for its name alone."""
+    wanted = f"llmc/{source.name}.h"
+    alike = next((name for name in theirs if name.lower() == wanted), "")
+    what = "it is missing" + (f"; is it {alike}?" if alike else "; ./grade start brings the stub")
+    return Built(source.name, None, (Note(wanted, what, True),))
 
 
 def _job(source: Source, tools: Toolchain, runtime: Path, folder: Path) -> sandbox.Job:
@@ -365,7 +384,11 @@ def _read_files(rule: Path, folder: Path) -> tuple[list[str], list[str]]:
 
 
 OURS = tuple(os.path.realpath(ROOT / name) + os.sep for name in ("assignments", "dev"))
-NOTE = re.compile(r"^(.+?):(\d+):(?:\d+:)? (fatal error|error|warning): (.*)$", re.MULTILINE)
+NOTE = re.compile(
+    r"^(.+?):(\d+):(?:\d+:)? (fatal error|error|warning): (.*)$"
+    r"(?:\n *\d+ \| ?(.*)\n *\| ?(.*))?",
+    re.MULTILINE,
+)
 LINK = re.compile(  # GNU ld and gold, lld and mold, Apple's
     r"^(?:.*: )?(multiple definition of .*|undefined reference to .*|undefined symbol: .*"
     r"|duplicate symbol.*|Undefined symbols for architecture.*)$",
@@ -377,8 +400,8 @@ def _notes(text: str, folder: Path) -> tuple[Note, ...]:
     """The compiler's errors and warnings, with paths that mean something to the student."""
     text = text.replace(f"{folder}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
     notes = [
-        Note(f"{where}:{line}", what, kind != "warning")
-        for where, line, kind, what in NOTE.findall(text)
+        Note(f"{where}:{line}", what, kind != "warning", f"{code}\n{mark}" if code else "")
+        for where, line, kind, what, code, mark in NOTE.findall(text)
     ]
     notes += [Note("link", what, True) for what in LINK.findall(text)]
     return tuple(sorted(notes, key=lambda note: not note.error)[:20])

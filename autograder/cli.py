@@ -1,36 +1,45 @@
-"""The command line: ./grade A0 [NAME ...] [options]; the other commands are in commands.py."""
+"""The command line: what ./grade does with its first word, and the small commands."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import secrets
+import os
 import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from autograder import commands, debug, rubric, run, state, watch
+from autograder import rubric
 from autograder.build import NoTool
-from autograder.commands import BUILD, Usage
+from autograder.commands import doctor, grade, pack, start, state
+from autograder.commands.common import (
+    BUILD,
+    STAFF,
+    Usage,
+    load,
+    stubs,
+    student_folder,
+    suggestion,
+    write_output,
+)
 from autograder.files import write_whole
-from autograder.report import documents, formats, html, screens, terminal
-from autograder.results import Options, Result
+from autograder.report import screens, terminal
 from autograder.rubric import ROOT, Item, Part, Rubric, RubricError
-from autograder.run import REFERENCE, UnknownName, grade, real_data, select
+from autograder.run import UnknownName, select
 from autograder.sources import read
 
-EARNED, MISSING, USAGE, FAULT = 0, 1, 2, 3
-STAFF = ("diff",)  # commands that are staff/NAME.py, where there is staff/
+DONE, LEFT, USAGE, FAULT = 0, 1, 2, 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if "--no-color" in words:
+        words = [word for word in words if word != "--no-color"]
+        os.environ["NO_COLOR"] = "1"
     try:
         return _command(words)(words[1:])
     except (Usage, NoTool) as wrong:
@@ -49,165 +58,115 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _command(words: list[str]) -> Callable[[Sequence[str]], int]:
     """What the first word names; anything else is an assignment to grade."""
     if not words:
-        return commands.standing
+        return standing
     if words[0] in STAFF and (ROOT / "staff").is_dir():
         command: Callable[[Sequence[str]], int] = importlib.import_module(f"staff.{words[0]}").main
         return command
-    return commands.COMMANDS.get(words[0], lambda _: _grade(words))
+    return OTHERS.get(words[0], lambda _: grade.main(words))
 
 
-# ---------------------------------------------------------------- grading
+def standing(words: Sequence[str]) -> int:
+    """./grade: where all assignments stand."""
+    theirs = read(student_folder(None))
+    known = [rubric.load(name) for name in rubric.assignments()]
+    screens.standing([(r, state.recall(r, BUILD, theirs)) for r in known], terminal.console())
+    return DONE
 
 
-def parser(staff: bool) -> argparse.ArgumentParser:
-    """The options; what only staff can use is there only where staff/ is."""
-    others = [*commands.COMMANDS, *(STAFF if staff else ())]
-    p = argparse.ArgumentParser(
-        prog="./grade",
-        description="Grades an assignment: builds your code, observes it, compares, adds up.",
-        epilog=f"Other commands: ./grade (where you stand), {', '.join(others)}. "
-        "Exit status: 0 all points earned, 1 points missing, 2 usage, 3 grader fault.",
-    )
-    p.add_argument("assignment", help=f"one of: {' '.join(rubric.assignments())}")
-    p.add_argument(
-        "names", nargs="*", metavar="NAME", help="only these rows, or functions, or files"
-    )
-    p.add_argument("--list", action="store_true", help="all rows, graded by nothing: the catalogue")
-    p.add_argument("--watch", action="store_true", help="grade again at each save, until Ctrl-C")
-    p.add_argument("--gdb", action="store_true", help="open the topmost failing row in a debugger")
-    p.add_argument(
-        "--valgrind", action="store_true", help="look for reads of what was never written"
-    )
-    for name, (says, _) in FORMATS.items():
-        p.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"also write {says}")
-    p.add_argument("--student", type=Path, metavar="DIR", help="grade DIR/llmc instead of llmc")
-    p.add_argument("-v", "--verbose", action="store_true", help="explain every row that is not ok")
-    p.add_argument("-j", type=int, metavar="N", help="run at most N programs at once")
-    p.add_argument("--no-color", action="store_true", help="plain text, as with NO_COLOR")
-    reference = "grade the reference solution" if staff else argparse.SUPPRESS
-    fresh = "new inputs; wanted is what the reference reports on them" if staff else reference
-    p.add_argument("--reference", action="store_true", help=reference)
-    p.add_argument("--fresh", nargs="?", type=int, const=-1, metavar="SEED", help=fresh)
-    return p
+def _why(words: Sequence[str]) -> int:
+    p = _parser("why", "What a row checks, why it matters later, and where your function stands.")
+    p.add_argument("row", metavar="ROW", help="a row's name, or a function's")
+    arguments = p.parse_args(words)
+    known = [rubric.load(name) for name in rubric.assignments()]
+    found = [(r, part, item) for r in known for part, item in _meant(r, arguments.row)]
+    if not found:
+        raise Usage(f"no row is called {arguments.row}; {suggestion(arguments.row, known[0])}")
+    theirs: Mapping[str, bytes] = read(student_folder(None))
+    for r, part, item in found:
+        screens.why(r, part, item, theirs, terminal.console())
+    return DONE
 
 
-FORMATS: Mapping[str, tuple[str, Callable[[dict[str, Any]], bytes]]] = {
-    "json": ("the result as JSON", documents.json_text),
-    "html": ("a page to read, print or send", html.page),
-    "junit": ("JUnit's XML, for CI", formats.junit),
-    "gradescope": ("Gradescope's results.json", formats.gradescope),
+def _meant(r: Rubric, name: str) -> list[tuple[Part, Item]]:
+    try:
+        return [(part, item) for part, items in select(r, [name]) for item in items]
+    except UnknownName:
+        return []
+
+
+def _doctor(words: Sequence[str]) -> int:
+    _parser("doctor", "What this machine has for grading, and what it lacks.").parse_args(words)
+    findings = doctor.examine(BUILD)
+    screens.diagnosis(findings, terminal.console())
+    return LEFT if any(f.needed and not f.found for f in findings) else DONE
+
+
+def _pack(words: Sequence[str]) -> int:
+    p = _parser("pack", "Writes the archive that you hand in.")
+    p.add_argument("assignment")
+    p.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: build/pack/A0.zip")
+    p.add_argument("--anyway", action="store_true", help="also what does not compile")
+    p.add_argument("--student", type=Path, metavar="DIR", help="pack DIR/llmc instead of llmc")
+    arguments = p.parse_args(words)
+    loaded = load(arguments.assignment)
+    target = arguments.output or BUILD / "pack" / f"{loaded.assignment}.zip"
+    student = student_folder(arguments.student)
+    try:
+        packed = pack.pack(loaded, student, BUILD, arguments.anyway)
+    except pack.Refused as refusal:
+        anyway = "" if arguments.anyway else " (--anyway packs what is there)"
+        terminal.complain(f"not packed: {refusal}{anyway}")
+        return LEFT
+    (BUILD / "pack").mkdir(parents=True, exist_ok=True)
+    write_output(target, packed.data)
+    shown = target.relative_to(ROOT) if target.is_relative_to(ROOT) else target
+    screens.packed(packed, shown, terminal.console())
+    return DONE
+
+
+def _start(words: Sequence[str]) -> int:
+    p = _parser("start", "Brings an assignment's stubs into llmc/; overwrites nothing of yours.")
+    p.add_argument("assignment")
+    p.add_argument("--student", type=Path, metavar="DIR", help="into DIR/llmc instead of llmc")
+    arguments = p.parse_args(words)
+    loaded = load(arguments.assignment)
+    if arguments.student is not None and not arguments.student.is_dir():
+        raise Usage(f"{arguments.student}: no such folder")
+    target = (arguments.student or ROOT).resolve() / "llmc"
+    try:
+        changes = start.plan(stubs(), target)
+        outcomes = [(change, _bring(change, target)) for change in changes]
+    except (start.Refused, OSError) as refusal:
+        raise Usage(str(refusal)) from refusal
+    said = [(change, says) for change, (_, says) in outcomes]
+    screens.started(loaded, said, terminal.console())
+    return DONE if all(settled for _, (settled, _) in outcomes) else LEFT
+
+
+def _bring(change: start.Change, target: Path) -> tuple[bool, str]:
+    """Applies one change, after a yes if it is theirs that changes: whether that is done with, and
+    what became of it."""
+    if change.state == "conflict":
+        by_hand = ["cp", f"{stubs()}/{change.name}", f"{target}/{start.BASES}/"]
+        screens.conflict(change, shlex.join(by_hand), terminal.console())
+        return False, "yours; merge it by hand, as above"
+    if change.asks and not screens.agreed(change, terminal.console()):
+        return False, "yours; left as it is"
+    kept = start.apply(change, target)
+    kept_as = f"changed; yours is kept as llmc/{kept.name}" if kept else ""
+    return True, kept_as or screens.STARTED[change.state]
+
+
+def _parser(command: str, says: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(prog=f"./grade {command}", description=says)
+
+
+OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "why": _why,
+    "doctor": _doctor,
+    "pack": _pack,
+    "start": _start,
 }
-
-
-def _grade(words: Sequence[str]) -> int:
-    arguments = parser((ROOT / "staff").is_dir()).parse_intermixed_args(words)
-    loaded = commands.load(arguments.assignment)
-    options = _options(arguments)
-    selected = _selected(loaded, options.names)
-    out = terminal.console(arguments.no_color)
-    if arguments.list:
-        screens.catalogue(loaded, selected, out)
-        return EARNED
-    if not arguments.watch:
-        return _once(loaded, options, arguments, selected)
-    for _ in watch.saves(options.student):
-        out.clear()
-        _once(loaded, replace(options, cached=True), arguments, selected)
-        screens.watching(out)
-    raise AssertionError("only Ctrl-C ends it")
-
-
-def _once(
-    loaded: Rubric,
-    options: Options,
-    arguments: argparse.Namespace,
-    selected: list[tuple[Part, list[Item]]],
-) -> int:
-    """Grades, writes the files that were asked for, and prints the table."""
-    out = terminal.console(arguments.no_color)
-    files = {name: path for name in FORMATS if (path := getattr(arguments, name)) is not None}
-    for name, path in files.items():
-        if path.is_file() or not path.exists():
-            _write(path, FORMATS[name][1](documents.unfinished(loaded, options, selected)))
-    with terminal.progress() as progress:
-        result = grade(loaded, options, progress)
-    if options.student == ROOT and options.fresh is None and not options.valgrind:
-        state.remember(result, read(ROOT))
-    terminal.table(result, out, arguments.verbose or bool(options.names))
-    for name, path in files.items():
-        _write(path, FORMATS[name][1](documents.document(result)))
-    if arguments.gdb:
-        _debug(result)
-    return _status(result)
-
-
-def _debug(result: Result) -> None:
-    """Becomes a debugger on the row that the table says to start with, or else the first."""
-    part = result.parts[0]
-    item = part.start or part.items[0]
-    row = item.first or item.rows[0]
-    case = run.case_of(row.credit, result)
-    if case is None:
-        raise Usage(f"{item.item.id}: it does not compile, so there is nothing to debug")
-    folders = (ROOT, result.options.student)  # the last one is searched first
-    debug.open_debugger(case, item.item.functions, folders, result.options.build)
-
-
-def _options(arguments: argparse.Namespace) -> Options:
-    reference, fresh = arguments.reference, arguments.fresh
-    if (reference or fresh is not None) and not (REFERENCE / "llmc").is_dir():
-        raise Usage("this needs the reference, which is not in this folder")
-    if fresh == -1:
-        fresh = secrets.randbelow(2**31)
-    if fresh is not None and not 0 <= fresh < 2**63:
-        raise Usage(f"the seed {fresh} is not in 0 .. 2^63 - 1")
-    if reference and arguments.student:
-        raise Usage("--reference or --student, not both")
-    if arguments.gdb and (arguments.valgrind or arguments.watch):
-        raise Usage("--gdb without --valgrind and without --watch")
-    student = REFERENCE if reference else commands.student_folder(arguments.student)
-    if arguments.j is not None and arguments.j < 1:
-        raise Usage(f"-j {arguments.j}: at least 1")
-    rerun = " --reference" if reference else ""
-    rerun += f" --student {shlex.quote(str(arguments.student))}" if arguments.student else ""
-    rerun += f" --fresh {fresh}" if fresh is not None else ""
-    rerun += " --valgrind" if arguments.valgrind else ""
-    options = Options(
-        student=student,
-        data=real_data(),
-        names=tuple(arguments.names),
-        fresh=fresh,
-        valgrind=arguments.valgrind,
-        rerun=rerun,
-    )
-    return options if arguments.j is None else replace(options, parallel=arguments.j)
-
-
-def _selected(loaded: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]]:
-    try:
-        return select(loaded, names)
-    except UnknownName as unknown:
-        raise Usage(
-            f"nothing is called {unknown}; see ./grade {loaded.assignment} --list"
-        ) from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    if not path.absolute().parent.is_dir():
-        raise Usage(f"{path}: no folder {path.parent}")
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a pipe or a device stays what it is
-        else:
-            write_whole(path.resolve(), content)
-    except OSError as fault:
-        raise Usage(f"{path}: {fault.strerror}") from fault
-
-
-def _status(result: Result) -> int:
-    if any(item.verdict == "error" for part in result.parts for item in part.items):
-        return FAULT
-    return EARNED if all(part.earned == part.possible for part in result.parts) else MISSING
 
 
 if __name__ == "__main__":

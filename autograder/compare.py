@@ -135,7 +135,7 @@ def _advice(ending: Ending) -> str:
         "report": "the report names the line; start there",
         "signal": "look at pointers and sizes near the last thing that worked",
         "exit": "if `got` shows a line, that is what it said last: a helper of utils.h gave up",
-        "time": "does every loop end?",
+        "time": "does every loop end? --gdb, then Ctrl-C, shows where it is",
         "memory": "does every allocation stop, and is it freed?",
     }
     return advice.get(ending.kind, "")

@@ -31,7 +31,7 @@ GIVEN = ("llmc/utils.h", "llmc/todo.h")  # a finding in there is its caller's
 PLACE = re.compile(  # of a stack frame, as sanitizers write it and as valgrind does
     r"(?:#\d+ 0x[0-9a-f]+ in|(?:at|by) 0x[0-9A-F]+:) (\w+) \(?(?:\S*/)?(llmc/[\w.]+:\d+)"
 )
-MEMCHECK = re.compile(r"^==\d+==[ ]?", re.MULTILINE)  # what valgrind's lines start with
+VALGRIND = re.compile(r"^==\d+==(?: |$)", re.MULTILINE)  # how its lines start, unlike ASan's
 RECORDS = 256  # in one case
 STREAMS = ("stdout", "stderr", "observations")  # of an outcome, as bytes
 TODO_STATUS = 77
@@ -286,8 +286,8 @@ def _signal_name(number: int) -> str:
 def _finding(text: str) -> str:
     """The sanitizer's finding, without addresses and process numbers, with the student's line."""
     what = "a sanitizer report"
-    if MEMCHECK.search(text):
-        return _memcheck(MEMCHECK.sub("", text))
+    if VALGRIND.search(text):
+        return _memcheck(VALGRIND.sub("", text))
     kind = re.search(r"^SUMMARY: \w+Sanitizer: ([\w-]+)", text, re.MULTILINE)
     ubsan = re.search(r"runtime error: (.{1,120})", text)
     if ubsan:
@@ -303,6 +303,4 @@ def _finding(text: str) -> str:
 def _memcheck(text: str) -> str:
     """Valgrind's first finding, and the student's innermost frame in its stacks."""
     finding = re.search(r"^.*(?:uninitialised|Invalid|overlap).*$", text, re.MULTILINE)
-    frames = [frame for frame in PLACE.findall(text) if not frame[1].startswith(GIVEN)]
-    where = f", in {frames[0][0]} ({frames[0][1]})" if frames else ""
-    return (finding[0][:120] if finding else "a report of valgrind") + where
+    return (finding[0][:120] if finding else "a report of valgrind") + _place(", in", text)

@@ -122,6 +122,8 @@ class PartResult:
 
 @dataclass(frozen=True)
 class Result:
+    """A run: what was graded with which tools, and what came out. `seconds` of wall time."""
+
     rubric: Rubric
     options: Options
     tools: Toolchain

@@ -89,11 +89,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Rubric:
+    """An assignment: its parts, the seed of the public run, and the folder that holds it all."""
+
     assignment: str
     title: str
     seed: int
     folder: Path
     parts: tuple[Part, ...]
+
+    def probe(self, name: str) -> Path:
+        """The source of a probe."""
+        return self.folder / "probes" / f"{name}.c"
 
     @property
     def handout(self) -> str:

@@ -21,6 +21,7 @@ from autograder.files import scratch_folder, sweep
 from autograder.observe import Array, Case, Observed
 from autograder.results import ItemResult, Options, PartResult, Result, Row
 from autograder.rubric import ROOT, Credit, Item, Part, Rubric
+from autograder.sources import read, stub_line
 
 REFERENCE = ROOT / "reference"
 # What a case may use that works on a file past 2 GiB, and may well hold all of it in memory.
@@ -76,13 +77,20 @@ def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]
 
 def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
-    exact = {other.id for other in part.items}
-    files = [name.removeprefix("llmc/") for name in part.files_of(item)]
+    ids = {other.id for other in part.items}
+    exact = ids | _forms(part.files)
+    whole = {part.id, item.id, item.title, *item.functions}
+    whole |= _forms(part.files_of(item)) - ids
     return not names or any(
-        name in (part.id, item.id, item.title, *item.functions, *files)
-        or (name != "" and name not in exact and item.id.startswith(name))
+        name in whole or (name != "" and name not in exact and item.id.startswith(name))
         for name in names
     )
+
+
+def _forms(files: Sequence[str]) -> set[str]:
+    """What a file may be called: llmc/rand.h, rand.h, rand."""
+    paths = [Path(name) for name in files]
+    return {form for path in paths for form in (str(path), path.name, path.stem)}
 
 
 def _grade_part(
@@ -99,6 +107,7 @@ def _grade_part(
     wanted = _wanted(rubric, credits, built, tools, options)
     observed = _observe(rubric, credits, built, tools, options, progress)
     checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
+    theirs = read(options.student)
     results: dict[str, ItemResult] = {}
     for item in needed:
         rows = []
@@ -114,7 +123,7 @@ def _grade_part(
                 "leak" in tools.sanitizers,
             )
             rows.append(_judge(credit, check, seen, key in observed, results))
-        rows = _unstarted(rows)
+        rows = [_with_place(row, theirs, part) for row in _unstarted(rows)]
         for key in dict.fromkeys((credit.probe, credit.case) for credit in item.credits):
             spent += observed[key].seconds if key in observed else 0.0
         rerun = f"./grade {rubric.assignment} {item.id}{options.rerun}"
@@ -132,6 +141,15 @@ def _unstarted(rows: list[Row]) -> list[Row]:
         return rows
     waits = rows[0].message
     return [r if r.verdict == "todo" else replace(r, verdict="todo", message=waits) for r in rows]
+
+
+def _with_place(row: Row, theirs: Mapping[str, bytes], part: Part) -> Row:
+    """Where the line is that a todo met: it may be left over, below a function that is written."""
+    function = row.message.removeprefix("needs ")
+    where = stub_line(theirs, part.files, function) if row.verdict == "todo" else ""
+    if not where or row.waits:
+        return row
+    return replace(row, hint=f"write it at {where}, in place of the line that says TODO")
 
 
 def _with_needs(part: Part, items: Sequence[Item]) -> list[Item]:
@@ -156,7 +174,7 @@ def _build(
     names = sorted(
         {credit.probe for credit in credits}, key=lambda name: (name != "dataloader", name)
     )
-    sources = [Source(name, rubric.folder / "probes" / f"{name}.c") for name in names]
+    sources = [Source(name, rubric.probe(name)) for name in names]
     if "dataloader" in names and options.by_hand and not options.cached:
         sources.append(HARNESS)
     count = [0]
@@ -212,7 +230,7 @@ def _cases(
 def case_of(credit: Credit, result: Result) -> Case | None:
     """What a credit's case runs; None where its probe does not compile, or it cannot run here."""
     rubric, options = result.rubric, result.options
-    source = Source(credit.probe, rubric.folder / "probes" / f"{credit.probe}.c")
+    source = Source(credit.probe, rubric.probe(credit.probe))
     built = build.programs([source], options.student, result.tools, options.build, 1)
     cases = _cases(rubric, [credit], built, result.tools, options)
     return cases.get((credit.probe, credit.case))
@@ -255,7 +273,7 @@ def _wanted(
     if options.fresh is None:
         return {key: values for probe in probes for key, values in golden(rubric, probe).items()}
     ours = build.programs(
-        [Source(name, rubric.folder / "probes" / f"{name}.c") for name in sorted(probes)],
+        [Source(name, rubric.probe(name)) for name in sorted(probes)],
         REFERENCE,
         tools,
         options.build,
@@ -300,11 +318,11 @@ def _judge(
     above: Mapping[str, ItemResult],
 ) -> Row:
     """One credit's verdict. Whatever goes wrong in here but the student's code is an `error`."""
-    if credit.data and seen.data is None:
-        return Row(credit, "skip", "run `make data`")
     error = seen.built.error
     if error is not None:
-        return Row(credit, "FAIL", f"does not compile: {error.where}", got=error.what)
+        return Row(credit, "FAIL", f"does not compile: {error.where}", got=error.what, waits=True)
+    if credit.data and seen.data is None:
+        return Row(credit, "skip", "run `make data`")
     waits = [name for name in credit.needs if above[name].earned == 0]
     waits = [name for name in waits if above[name].verdict in ("todo", "FAIL")]
     if waits:

@@ -152,8 +152,13 @@ class _Running:
             os.set_blocking(fd, False)
 
     def _start(self, env: dict[str, str], passed: tuple[int, ...]) -> subprocess.Popen[bytes]:
-        """Starts the job; its folder is made again should another job have removed it."""
-        for last in (False, False, True):
+        """Starts the job; its folder is made again should another job have removed it.
+
+        Raises FileNotFoundError where there is no such program.
+        """
+        if shutil.which(self.job.argv[0], path=env.get("PATH", "")) is None:
+            raise FileNotFoundError(f"{self.job.argv[0]}: cannot be run")
+        for left in (2, 1, 0):
             self.job.folder.mkdir(parents=True, exist_ok=True)
             try:
                 return subprocess.Popen(
@@ -167,7 +172,7 @@ class _Running:
                     start_new_session=True,
                 )
             except FileNotFoundError:
-                if last or Path(self.job.folder).is_dir():
+                if not left or self.job.folder.is_dir():
                     raise
         raise AssertionError("the last try returns or raises")
 
@@ -332,7 +337,10 @@ def _launcher(limits: Limits) -> list[str]:
 def _die_with_us() -> list[str]:
     """What has the kernel kill a job should the grader be killed, where there is such a command."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
-    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+    words = [setpriv or "", "--pdeathsig", "KILL"]
+    if setpriv is None or subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        return []  # it came to util-linux in 2018, and BusyBox has it not
+    return words
 
 
 def _libc() -> ctypes.CDLL:

@@ -95,12 +95,18 @@ def _string_end(text: str, at: int) -> int:
 def place(files: Mapping[str, bytes], names: Sequence[str], function: str) -> str:
     """`llmc/rand.h:40`: where a function's TODO stands, else its definition; "" if nowhere."""
     word = re.escape(function.encode())
-    for pattern in (
-        rb"TODO \(A\d\): " + word + rb"\b",
-        rb"^\w[^;\n]*\b" + word + rb"\([^;{]{0,400}\{",
-    ):
-        for name in names:
-            match = re.search(pattern, files.get(name, b""), re.MULTILINE)
-            if match is not None:
-                return f"{name}:{files[name].count(bytes([10]), 0, match.start()) + 1}"
+    todo, definition = rb"TODO \(A\d\): %b\b", rb"^\w[^;\n]*\b%b\([^;{]{0,400}\{"
+    return _find(files, names, todo % word) or _find(files, names, definition % word)
+
+
+def stub_line(files: Mapping[str, bytes], names: Sequence[str], function: str) -> str:
+    """Where the line stands that says that a function is not written; "" if nowhere."""
+    return _find(files, names, rb'TODO\("A\d: %b"\)' % re.escape(function.encode()))
+
+
+def _find(files: Mapping[str, bytes], names: Sequence[str], pattern: bytes) -> str:
+    for name in names:
+        match = re.search(pattern, files.get(name, b""), re.MULTILINE)
+        if match is not None:
+            return f"{name}:{files[name].count(bytes([10]), 0, match.start()) + 1}"
     return ""

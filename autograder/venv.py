@@ -68,7 +68,7 @@ def _make(folder: Path, uv: str | None) -> None:
 
 
 def _pip(python: Path) -> list[str]:
-    return [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
+    return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
 if __name__ == "__main__":

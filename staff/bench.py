@@ -69,8 +69,9 @@ def makefile(tree: Path, tools: Toolchain, folder: Path) -> Path:
         (c.probe, c.case) for item in part.items for c in item.credits if not c.data
     )
     env = observe.environment(folder, sandbox.Limits(), leaks=True)
+    told = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "OBSERVE_LEAKS")
     lines = [
-        *(f"export {name} = {value}" for name, value in env.items() if name.endswith("_OPTIONS")),
+        *(f"export {name} = {env[name]}" for name in told),
         f"all: {' '.join(f'{probe}.{case}' for probe, case in cases)}",
         f"observe.o: {RUNTIME / 'observe.c'}\n\t{tools.compiler} {flags} -c $< -o $@",
     ]

@@ -34,7 +34,10 @@ def test_a_missing_header_says_so(graded, tmp_path: Path) -> None:
     (tmp_path / "llmc" / "sampler.h").unlink()
     result = graded(tmp_path, "sample_softmax", "randint64")
     assert lost(result) == ["sample_softmax"]
-    assert "No such file" in result.parts[0].items[1].rows[0].got
+    assert result.parts[0].broken[0].error.what == "it is missing; ./grade start brings the stub"
+    (tmp_path / "llmc" / "Sampler.h").write_text("")
+    again = graded(tmp_path, "sample_softmax")
+    assert again.parts[0].broken[0].error.what == "it is missing; is it llmc/Sampler.h?"
 
 
 @pytest.mark.parametrize(

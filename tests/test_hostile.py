@@ -107,3 +107,11 @@ def test_scratch_folders_are_removed_whatever_was_done_to_them(graded, tmp_path:
     for name in ("delete", "hide", "deep folders"):
         graded(attack(name, ATTACKS[name]), "normal_fill_16", build=tmp_path)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_indices_whose_difference_wraps_around_are_wrong(edited, graded) -> None:
+    tree = edited(
+        "sampler.h", "if (running > goal) return i;", "if (running > goal) return i ^ (1u << 31);"
+    )
+    rows = {row.credit.check: row for row in graded(tree, "sample_softmax").parts[0].items[0].rows}
+    assert rows["softmax_distribution"].verdict == "FAIL"

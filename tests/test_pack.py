@@ -17,7 +17,7 @@ import pytest
 
 from autograder import __version__, build, rubric
 from autograder.build import NoTool, Source
-from autograder.pack import MANIFEST, Packed, Refused, pack
+from autograder.commands.pack import MANIFEST, Packed, Refused, pack
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE
 from staff.trees import BUILD, lay

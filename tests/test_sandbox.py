@@ -13,6 +13,7 @@ import pytest
 
 from autograder import sandbox
 from autograder.sandbox import Job, Limits, Outcome, run_all
+from tests.conftest import wait_for
 
 needs_setsid = pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid here")
 
@@ -148,12 +149,10 @@ def test_a_killed_grader_leaves_no_job_behind(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(sandbox.__file__).rpartition("/autograder/")[0]]
     grader = subprocess.Popen([*command, word, str(tmp_path)])
-    while processes_with(f"/bin/sleep {word}") == 0:
-        assert grader.poll() is None
+    wait_for(lambda: processes_with(f"/bin/sleep {word}") > 0)
     grader.kill()
     grader.wait()
-    while processes_with(f"/bin/sleep {word}") > 0:
-        pass
+    wait_for(lambda: processes_with(f"/bin/sleep {word}") == 0)
 
 
 def test_a_lower_limit_in_force_stays(tmp_path: Path) -> None:
@@ -168,3 +167,24 @@ def test_a_lower_limit_in_force_stays(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script, root, str(tmp_path)]
     seen = subprocess.run(command, capture_output=True, text=True, check=True)
     assert seen.stdout.split() == ["3", "3"]
+
+
+def test_a_program_that_is_not_there_is_our_fault_and_no_status(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="/nonexistent/program: cannot be run"):
+        run(tmp_path, "/nonexistent/program")
+    (tmp_path / "text").write_text("no program")
+    with pytest.raises(FileNotFoundError, match="cannot be run"):
+        run(tmp_path, str(tmp_path / "text"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="setpriv is Linux's")
+def test_an_old_setpriv_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "setpriv").write_text("#!/bin/sh\necho unrecognized option >&2\nexit 1\n")
+    (tmp_path / "setpriv").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sandbox._die_with_us.cache_clear()
+    try:
+        assert sandbox._die_with_us() == []
+        assert shell(tmp_path, "exit 5").status == 5
+    finally:
+        sandbox._die_with_us.cache_clear()

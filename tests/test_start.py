@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder import build, rubric, start
+from autograder import build, rubric
 from autograder.build import Source
+from autograder.commands import start
+from autograder.commands.start import Change, Refused, apply, plan
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE
 from autograder.sandbox import MIB
-from autograder.start import Change, Refused, apply, plan
 from staff.trees import BUILD
 
 STUBS = ROOT / "llmc"
@@ -157,28 +158,46 @@ def test_the_patch_is_one_that_git_applies(solved: Path, release: Path) -> None:
     assert (solved / "rand.h").read_bytes() == change.after
 
 
+SIGNATURE = b"static inline float randfloat32(mt19937_state *%b) {\n"
+
+
+@pytest.fixture
+def clash(solved: Path, release: Path) -> None:
+    """Both have changed the line of a signature."""
+    for folder, name in ((solved, b"mine"), (release, b"other")):
+        text = (folder / "rand.h").read_bytes()
+        assert text.count(SIGNATURE % b"state") == 1
+        (folder / "rand.h").write_bytes(text.replace(SIGNATURE % b"state", SIGNATURE % name))
+
+
+@pytest.mark.usefixtures("clash")
 def test_changes_in_the_same_lines_are_a_conflict(solved: Path, release: Path) -> None:
-    mine = b"    // Two draws, in order.\n"
-    (solved / "rand.h").write_bytes((solved / "rand.h").read_bytes().replace(HINT, mine))
     before = files(solved)
     change = only(plan(release, solved), "rand.h")
     assert (change.state, change.asks, change.after) == ("conflict", False, None)
-    mine_at, end = line_of(before["rand.h"], mine), line_of(before["rand.h"], b"// Uniform on")
-    there = line_of((STUBS / "rand.h").read_bytes(), HINT)
-    lines = f"your lines {mine_at}-{end - 3}, the stub's lines {there}-{there + 1}"
-    assert change.conflicts == (lines,), "the comment and all below it down to the function's end"
-    assert f"-{HINT.decode()}+{BETTER.decode()}" in change.patch, "what is new in the stub"
+    mine = line_of(before["rand.h"], SIGNATURE % b"mine")
+    there = line_of((release / "rand.h").read_bytes(), SIGNATURE % b"other")
+    assert change.conflicts == (f"your line {mine}, the stub's line {there}",)
+    assert f"+{(SIGNATURE % b'other').decode()}" in change.patch, "what is new in the stub"
     with pytest.raises(ValueError):
         apply(change, solved)
     assert files(solved) == before
 
 
+@pytest.mark.usefixtures("clash")
 def test_a_conflict_is_over_once_the_new_stub_is_the_base(solved: Path, release: Path) -> None:
-    text = (solved / "rand.h").read_bytes().replace(HINT, b"")
-    (solved / "rand.h").write_bytes(text)
     assert only(plan(release, solved), "rand.h").state == "conflict"
     shutil.copy(release / "rand.h", solved / ".stubs" / "rand.h")
     assert only(plan(release, solved), "rand.h").state == "keep"
+
+
+def test_another_hint_is_no_conflict_where_theirs_is_gone(solved: Path, release: Path) -> None:
+    """They took hint and TODO away with the solution: there is nothing left to improve."""
+    text = (solved / "rand.h").read_bytes().replace(HINT, b"    // Two draws, in order.\n")
+    (solved / "rand.h").write_bytes(text)
+    change = only(plan(release, solved), "rand.h")
+    assert change.state == "merge"
+    assert change.after == text.removesuffix(END) + ADDED + END
 
 
 def test_what_they_changed_as_the_stub_did_needs_no_question(target: Path, release: Path) -> None:

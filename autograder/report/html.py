@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from autograder.report import svg
 from autograder.report.markup import node
-from autograder.report.reading import NOT_JUDGED, credits, cut, first, judged, lines, total
+from autograder.report.reading import NOT_JUDGED, cut, first, judged, lines, total
 
 STYLE = Path(__file__).with_name("report.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -21,7 +21,7 @@ def page(document: dict[str, Any]) -> bytes:
     """The whole page, UTF-8."""
     name = document["assignment"]
     parts = document["parts"]
-    scores = ", ".join(f"{_title(part)} {_of(part['score'], part['possible'])}" for part in parts)
+    scores = ", ".join(f"{part['title']} {_of(part['score'], part['possible'])}" for part in parts)
     head = node(
         "head",
         node("meta", charset="utf-8"),
@@ -34,10 +34,6 @@ def page(document: dict[str, Any]) -> bytes:
     body = node("body", svg.signs(), node("main", _header(document), *map(_part, parts)))
     root = node("html", head, body, lang="en")
     return b"<!DOCTYPE html>\n" + tostring(root, encoding="unicode", method="html").encode() + b"\n"
-
-
-def _title(part: dict[str, Any]) -> str:
-    return str(part.get("title", part["part"]))
 
 
 def _header(document: dict[str, Any]) -> Element:
@@ -56,7 +52,7 @@ def _header(document: dict[str, Any]) -> Element:
     return node(
         "header",
         node("p", f"Assignment {document['assignment']}", class_="over"),
-        node("h1", document.get("title", document["assignment"])),
+        node("h1", document["title"]),
         node("dl", *shown, class_="facts"),
     )
 
@@ -67,7 +63,7 @@ def _part(part: dict[str, Any]) -> Element:
     heading = [node("h3", "Row by row")] if explained else []
     return node(
         "section",
-        node("h2", _title(part)),
+        node("h2", part["title"]),
         node("p", node("strong", part["score"]), *_total(part), class_="total"),
         svg.bar(part),
         *_broken(part),
@@ -85,7 +81,7 @@ def _total(part: dict[str, Any]) -> list[str | Element]:
 def _broken(part: dict[str, Any]) -> list[Element]:
     """One box for each error, naming all files that it keeps from compiling."""
     files: dict[tuple[str, str], list[str]] = {}
-    for broken in part.get("broken", []):
+    for broken in part["broken"]:
         files.setdefault((broken["where"], broken["error"]), []).append(broken["file"])
     return [
         node(
@@ -131,7 +127,7 @@ def _row(part: dict[str, Any], item: dict[str, Any]) -> Element:
 
 
 def _start(part: dict[str, Any], item: dict[str, Any]) -> list[Element]:
-    return [node("em", "start here")] if part.get("start") == item["id"] else []
+    return [node("em", "start here")] if part["start"] == item["id"] else []
 
 
 def _anchor(part: dict[str, Any], item: dict[str, Any]) -> str:
@@ -163,7 +159,7 @@ def _explanations(part: dict[str, Any]) -> list[Element]:
     said: list[list[tuple[str, str]]] = []
     shown = []
     for item in part["items"]:
-        wrong = [lines(c) for c in credits(item) if c["verdict"] in ("FAIL", "part", "error")]
+        wrong = [lines(c) for c in item["credits"] if c["verdict"] in ("FAIL", "error")]
         if item["verdict"] != "ok":
             shown.append(_explanation(part, item, any(what not in said for what in wrong)))
         said += wrong
@@ -174,7 +170,7 @@ def _explanation(part: dict[str, Any], item: dict[str, Any], is_open: bool) -> E
     """The credits of an item; what two in a row would say, the first one says."""
     shown = []
     before: list[tuple[str, str]] = []
-    for credit in credits(item):
+    for credit in item["credits"]:
         said = lines(credit)
         again = len(said) > 1 and said == before
         what = [("differs", "as above")] if again else said

@@ -7,24 +7,19 @@ from typing import Any
 
 NOT_JUDGED = ("skip", "error")  # verdicts that cost nothing and earn nothing
 LONGEST = 4000  # characters of one field that a report shows
-_URGENCY = {"error": 0, "FAIL": 1, "part": 1, "todo": 1, "skip": 2}
+_URGENCY = {"error": 0, "FAIL": 1, "todo": 1, "skip": 2}
 _SEEN = ("input", "got", "expected")
-
-
-def credits(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """An item's credits; an item without them is its own."""
-    return item.get("credits") or [item | {"says": item["title"]}]
 
 
 def judged(item: dict[str, Any]) -> Fraction:
     """The points of an item that were decided one way or the other."""
-    counted = (c for c in credits(item) if c["verdict"] not in NOT_JUDGED)
+    counted = (c for c in item["credits"] if c["verdict"] not in NOT_JUDGED)
     return sum((Fraction(credit["points"]) for credit in counted), Fraction(0))
 
 
 def first(item: dict[str, Any]) -> dict[str, Any] | None:
     """The credit to look at: the first that is not ok, lost points before skipped ones."""
-    missing = [credit for credit in credits(item) if credit["verdict"] != "ok"]
+    missing = [credit for credit in item["credits"] if credit["verdict"] != "ok"]
     return min(missing, key=lambda credit: _URGENCY[credit["verdict"]], default=None)
 
 
@@ -47,6 +42,11 @@ def total(part: dict[str, Any]) -> str:
     whole = f"{part['score']} of {part['possible']} points"
     if part["skipped"] == "0":
         return whole
-    missing = (c for item in part["items"] for c in credits(item) if c["verdict"] in NOT_JUDGED)
+    missing = (c for item in part["items"] for c in item["credits"] if c["verdict"] in NOT_JUDGED)
     reasons = "; ".join(sorted({cut(credit["message"]) for credit in missing}))
     return f"{whole}; {part['skipped']} more cannot be judged here: {reasons}"
+
+
+def aligned(labelled: list[tuple[str, str]]) -> list[str]:
+    """Labels and texts as lines of plain text; empty texts are left out."""
+    return [f"{label:9} {text}" for label, text in labelled if text]

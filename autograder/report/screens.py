@@ -1,4 +1,4 @@
-"""What the commands beside grading show: where you stand, why, the doctor."""
+"""What stands beside the table: where you are, the catalogue, why, doctor, start, pack."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from autograder.doctor import Finding
-from autograder.pack import Packed
+from autograder.commands.doctor import Finding
+from autograder.commands.pack import Packed
+from autograder.commands.start import Change
+from autograder.commands.state import Standing
 from autograder.report.histogram import bar
 from autograder.report.terminal import NAME_WIDTH, WIDTH, has_unicode, labelled, plain
 from autograder.rubric import KINDS, Credit, Item, Part, Rubric
 from autograder.sources import place
-from autograder.start import Change
-from autograder.state import Progress
 
 
-def standing(progress: Iterable[tuple[Rubric, Sequence[Progress]]], out: Console) -> None:
+def standing(progress: Iterable[tuple[Rubric, Sequence[Standing]]], out: Console) -> None:
     """Each assignment with its parts: points, what to do next, what changed since."""
     for rubric, parts in progress:
         out.print(Text(f"{rubric.assignment}  {rubric.title}", style="bold"))
@@ -37,7 +37,7 @@ COMMANDS = (
     ("./grade A0 --watch", "grade again at each save"),
     ("./grade A0 --list", "all rows: what each checks, and why"),
     ("./grade why ROW", "one row in full, and where your function stands"),
-    ("./grade start A0", "bring the stubs into llmc/; overwrites nothing of yours"),
+    ("./grade start A0", "bring the stubs; overwrites nothing of yours"),
     ("./grade pack A0", "the archive to hand in"),
     ("./grade doctor", "what this machine has, and what it lacks"),
     ("./grade A0 --help", "all options"),
@@ -49,7 +49,7 @@ def watching(out: Console) -> None:
     out.print("watching llmc/: save to grade again, Ctrl-C to end", style="dim")
 
 
-def _part(rubric: Rubric, one: Progress, out: Console) -> None:
+def _part(rubric: Rubric, one: Standing, out: Console) -> None:
     if one.graded == 0:
         out.print(f"    {one.part.title:8} not graded yet: ./grade {rubric.assignment}")
         return
@@ -132,7 +132,13 @@ def why(rubric: Rubric, part: Part, item: Item, theirs: Mapping[str, bytes], out
 
 def diagnosis(findings: Iterable[Finding], out: Console) -> None:
     """What was looked for: `ok` with what is there; `-` with what its absence means, and a cure."""
+    now = True
     for finding in findings:
+        if finding.later and now:
+            out.print(
+                Text("not needed yet: for stages to come, and for grading others", style="dim")
+            )
+        now = not finding.later
         word, style = ("ok", "blue") if finding.found else ("-", "yellow")
         line = Text(" ").append(f"{word:3}", style=style)
         out.print(line.append(f"{finding.name:13}{finding.found or 'not here'}", style="default"))

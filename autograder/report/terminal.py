@@ -29,16 +29,9 @@ WIDTH = 80
 NAME_WIDTH = 27
 
 
-def console(no_color: bool | None = None) -> Console:
+def console() -> Console:
     """The terminal; rich looks after NO_COLOR, pipes and dumb terminals."""
-    return Console(
-        width=120,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        soft_wrap=True,
-        no_color=no_color or None,
-    )
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def complain(message: str) -> None:
@@ -74,6 +67,10 @@ def table(result: Result, out: Console, explain_all: bool) -> None:
         _head(result, part, out)
         _rows(part, result, out, explain_all)
         _total(result, part, out)
+    if result.restarted:
+        out.print(
+            f"{result.restarted} programs only started without address randomisation (setarch -R)."
+        )
 
 
 def _head(result: Result, part: PartResult, out: Console) -> None:
@@ -82,12 +79,15 @@ def _head(result: Result, part: PartResult, out: Console) -> None:
     out.print(Text(f"{left}{right:>{max(WIDTH - len(left), len(right) + 2)}}", style="bold"))
     if result.options.fresh is not None:
         out.print(f"fresh inputs, seed {result.seed}; wanted: what the reference reports on them")
-    for error in dict.fromkeys(built.error for built in part.broken):
+    for number, error in enumerate(dict.fromkeys(built.error for built in part.broken)):
         assert error is not None
         probes = [f"llmc/{built.probe}.h" for built in part.broken if built.error == error]
-        line = Text(f" > FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"])
-        out.print(line.append("  <- start here", style="bold"))
+        sign, here = (" ", "") if number else (">", "  <- start here")
+        line = Text(f" {sign} FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"])
+        out.print(line.append(here, style="bold"))
         labelled([("at", error.where), ("says", error.what)], out)
+        for code in error.code.splitlines():
+            out.print(Text(" " * 21 + plain(code)[: WIDTH - 21]))
 
 
 def dot(out: Console) -> str:
@@ -130,27 +130,32 @@ def _note(item: ItemResult) -> str:
     row = item.first
     if row is None or row.message == f"needs {item.item.id}":
         return ""
+    if row.got and row.waits:
+        return "does not compile"
     return row.credit.says if row.verdict == "FAIL" and row.input else plain(row.message)
 
 
 def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) -> None:
     rows = [row for row in item.rows if row.verdict not in ("ok", "skip")]
+    rows = [row for row in rows if not (row.verdict == "FAIL" and row.waits)]
     if not every_row:
         pictured = next((row for row in rows if row.picture), None)
         rows = [row for row in rows if row is item.first or row is pictured]
     before: list[tuple[str, str]] = []
     for row in rows:
         says = (row.verdict, f"{row.credit.says} ({row.credit.points!s})")
-        what = [] if row.verdict == "todo" else _what(row)
+        what = [("hint", row.hint)] if row.verdict == "todo" else _what(row)
         as_above = bool(what) and what == before
-        labelled([says, *([("differs", "as above")] if as_above else what)], out)
+        again = [] if row.verdict == "todo" else [("differs", "as above")]
+        labelled([says, *(again if as_above else what)], out)
         if row.picture and not as_above:
             for line in histogram.text(row.picture, has_unicode(out)):
                 out.print(" " * 11 + line)
         before = what
     todo = [row.message for row in rows if row.verdict == "todo"]
     needs = [text.removeprefix("needs ").removeprefix("waits for ") for text in todo]
-    labelled([("needs", ", ".join(dict.fromkeys(needs)))], out)
+    others = [name for name in dict.fromkeys(needs) if name != item.item.id]
+    labelled([("needs", ", ".join(others))], out)
     if rows:
         first = rows[0].credit
         by_hand = f"build/probes/{first.probe} {first.case} {result.seed}"
@@ -195,7 +200,3 @@ def _total(result: Result, part: PartResult, out: Console) -> None:
     }
     more = f" here; {left!s} more: {'; '.join(sorted(reasons))}" if left else ""
     out.print(Text(f"{name}{part.part.title}: {whole}{more}.", style="bold"))
-    if result.restarted:
-        out.print(
-            f"{result.restarted} programs only started without address randomisation (setarch -R)."
-        )

@@ -109,7 +109,10 @@ def next_state(seed: int) -> Values:
     words.draw(1)
     once = words.key().astype(np.uint32)
     words.draw(N)
-    return {"words": once, "place": i32([N, 0]), "words_again": words.key().astype(np.uint32)}
+    again = words.key().astype(np.uint32)
+    words.draw(8 * N)
+    later = words.key().astype(np.uint32)
+    return {"words": once, "place": i32([N, 0]), "words_again": again, "words_later": later}
 
 
 def randint32_golden(seed: int) -> Values:
@@ -183,6 +186,7 @@ def normal_fill_16(seed: int) -> Values:
         "standard_guards": GUARDS,
         "scaled": box_muller_16(given, 1.5, 0.25),
         "scaled_guards": GUARDS,
+        "farthest": np.array([math.sqrt(-2 * math.log(2**-24 + EPS))], np.float32),
     }
 
 
@@ -197,7 +201,7 @@ def filled(words: Words, n: int, mean: float, std: float) -> np.ndarray:
 
 def normal_fill(seed: int) -> Values:
     values: Values = {}
-    for i, n in enumerate((16, 48, 37, 17)):
+    for i, n in enumerate((16, 48, 37, 17, 31)):
         words = Words.given(seed, 50 + i)
         values[f"n{n}"] = filled(words, n, -0.5, 2.0)
         values[f"n{n}_guards"] = GUARDS
@@ -221,7 +225,10 @@ def normal_(seed: int) -> Values:
         values[f"n{n}"] = (few if n < 16 else filled)(words, n, 1.5, 0.25)
         values[f"n{n}_guards"] = GUARDS
         values[f"n{n}_place"] = words.place()
-    return values
+    u1 = Words.given(seed, 1).f64(1).astype(np.float32).astype(np.float64)
+    radius, theta = math.sqrt(-2 * math.log(EPS)), 2 * math.pi * u1[0]  # u2 rounds to 1
+    pair = np.array([radius * math.cos(theta), radius * math.sin(theta)])
+    return values | {"farthest": (pair * 0.25 + 1.5).astype(np.float32)}
 
 
 def identity(seed: int) -> Values:
@@ -282,7 +289,8 @@ def strings(seed: int, first: int, last: int) -> np.ndarray:
 
 def safe_printf_single(seed: int) -> Values:
     # isprint and isspace in the C locale (C11 7.4.1): 0x20..0x7e, and \t \n \v \f \r
-    return {"all_bytes": u8(bytes([*range(9, 14), *range(32, 127)]))}
+    printed = u8(bytes([*range(9, 14), *range(32, 127)]))
+    return {"all_bytes": printed, "empty": u8(b""), "null": u8(b"")}
 
 
 def safe_printf_long(seed: int) -> Values:
@@ -374,7 +382,7 @@ def pairs_load_shard(seed: int) -> Values:
         values[f"tokens_{number}"] = i64(size)
         values[f"samples_{number}"] = i64((size - 1) // (B * T))
         values[f"bytes_{number}"] = i64(1024 + 2 * size)
-    return values
+    return values | {"tokens_least": i64(1), "samples_least": i64(0)}
 
 
 def pairs_init(seed: int) -> Values:
@@ -462,11 +470,12 @@ def counted(seed: int, place: int, count: int) -> list[int]:
 
 def example(seed: int, number: int) -> Example:
     place = 1000000 + number * 1000
-    context = counted(seed, place + 100, given_int(seed, place, 3, 8))
-    completions = [
-        counted(seed, place + 200 + c * 100, given_int(seed, place + 1 + c, 1, 8)) for c in range(4)
-    ]
-    return given_int(seed, place + 5, 0, 4), context, completions
+    context = {1: 1, 2: EVAL_T - 8}.get(number) or given_int(seed, place, 3, 8)
+    completions = []
+    for c in range(4):
+        length = {(1, 1): 1, (2, 3): 8}.get((number, c)) or given_int(seed, place + 1 + c, 1, 8)
+        completions.append(counted(seed, place + 200 + c * 100, length))
+    return given_int(seed, place + 5, 0, 4), counted(seed, place + 100, context), completions
 
 
 def eval_batch(examples: list[Example]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -486,6 +495,7 @@ def eval_batch(examples: list[Example]) -> tuple[np.ndarray, np.ndarray, np.ndar
 def eval_rows(seed: int) -> Values:
     all_examples = [example(seed, e) for e in range(5)]
     values: Values = {"num_examples": i64(5), "num_batches": i64(3), "num_completions": i64(4)}
+    values["filename"] = i64(1)
     for i in range(3):
         part = all_examples[2 * i : 2 * i + 2]
         inputs, targets, mask = eval_batch(part)
@@ -493,18 +503,20 @@ def eval_rows(seed: int) -> Values:
         values[f"mask_{i}"] = mask.ravel()
         values[f"label_{i}"] = i32([label for label, _, _ in part] + [0] * (2 - len(part)))
     values["inputs_reset"] = i32(all_examples[0][1][:3])
+    values["long_targets"] = i32([counted(seed, 9100000 + c * 10000, 4189)[-1] for c in range(4)])
     return values
 
 
 def eval_ranks(seed: int) -> Values:
     all_examples = [example(seed, e) for e in range(7)]
     values: Values = {}
-    for processes in (3, 5, 8):
+    for processes in (3, 5, 7, 8):
         share = -(-7 // processes)
         mine = [all_examples[r * share : (r + 1) * share] for r in range(processes)]
         values[f"counts_of_{processes}"] = i32([len(part) for part in mine])
         values[f"firsts_of_{processes}"] = i32([part[0][1][0] if part else 0 for part in mine])
         values[f"batches_of_{processes}"] = i32([-(-share // 2)] * processes)
+        values[f"places_of_{processes}"] = i32([(r, processes) for r in range(processes)])
         values[f"masked_of_{processes}"] = i32([eval_batch(part[:2])[2].sum() for part in mine])
     return values
 
@@ -517,16 +529,16 @@ def eval_stat(seed: int) -> Values:
             (16 * given_int(seed, place + 100 + i, 0, 32768) + i // 6 % 4) / 65536
             for i in range(12 * 6)
         ]
-        means = []
-        for row in range(8):
+        means, examples = [], 2 if turn % 2 else 3
+        for row in range(4 * examples):
             start = given_int(seed, place + row, 0, 3)
             count = 1 << given_int(seed, place + 20 + row, 0, 3)
             means.append(math.fsum(losses[row * 6 + start : row * 6 + start + count]) / count)
-        labels = [given_int(seed, place + 40 + e, 0, 4) for e in range(2)]
-        answers = [means[4 * e : 4 * e + 4] for e in range(2)]
+        labels = [given_int(seed, place + 40 + e, 0, 4) for e in range(examples)]
+        answers = [means[4 * e : 4 * e + 4] for e in range(examples)]
         picked = [answer.index(min(answer)) for answer in answers]
         right.append(sum(p == label for p, label in zip(picked, labels, strict=True)))
-    return {"right": i32(right)}
+    return {"right": i32(right), "right_of_equals": i64(1)}
 
 
 def dataloader_life(seed: int) -> Values:

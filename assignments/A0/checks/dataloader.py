@@ -33,6 +33,8 @@ def pairs_load_shard(seen: Seen) -> None:
         ):
             hint = "a new shard brings new sizes; one token past the last sample is a target"
             same(seen, f"{name}_{shard}", input=f"shard {shard}: {text}", hint=hint)
+    same(seen, "tokens_least", input="a shard of one token: tokens returned", hint="one is enough")
+    same(seen, "samples_least", input="a shard of one token: shard_num_samples")
 
 
 def pairs_init(seen: Seen) -> None:
@@ -123,11 +125,14 @@ def _first(got: Array, want: Array) -> int:
 def eval_rows(seen: Seen) -> None:
     for name in ("num_examples", "num_batches", "num_completions"):
         same(seen, name, input=f"5 examples, B 8: {name}")
+    same(seen, "filename", input="filename is the name of the file")
     for i in range(3):
         hint = "1 where the target belongs to the completion: from the end of the context on"
         same(seen, f"mask_{i}", input=f"mask of batch {i}, B 8, T 24", hint=hint, at="position")
         _eval_rows_of_batch(seen, i)
     same(seen, "inputs_reset", input="the first example after a reset")
+    text = "an example of 65 532 bytes: the last target of each row"
+    same(seen, "long_targets", input=text, hint="the buffer holds EVAL_BUFFER words", at="row")
 
 
 def _eval_rows_of_batch(seen: Seen, i: int) -> None:
@@ -155,12 +160,13 @@ def _eval_rows_of_batch(seen: Seen, i: int) -> None:
 
 def eval_ranks(seen: Seen) -> None:
     hint = "ceil(7 / processes) examples each, in order; the last ones may have fewer, or none"
-    for processes in (3, 5, 8):
+    for processes in (3, 5, 7, 8):
         for name, text in (
             ("counts", "examples of each"),
             ("firsts", "first token of each"),
             ("masked", "masked tokens in the first batch of each"),
             ("batches", "num_batches of each"),
+            ("places", "process_rank, num_processes of each"),
         ):
             text = f"7 examples, {processes} processes: {text}"
             same(seen, f"{name}_of_{processes}", input=text, hint=hint, at="process")
@@ -168,7 +174,10 @@ def eval_ranks(seen: Seen) -> None:
 
 def eval_stat(seen: Seen) -> None:
     hint = "mean loss over mask 1, lowest wins, rows without mask do not count"
-    same(seen, "right", input="40 batches of two examples: right answers", hint=hint, at="batch")
+    text = "40 batches of three and two examples in turn: right answers"
+    same(seen, "right", input=text, hint=hint, at="batch")
+    text = "three examples, all losses equal, labels 0, 1, 2: right answers"
+    same(seen, "right_of_equals", input=text, hint="of equal means the first wins")
 
 
 def eval_refuse(seen: Seen) -> None:
@@ -177,11 +186,17 @@ def eval_refuse(seen: Seen) -> None:
         good="a good eval file",
         missing="a file that is not there",
         rows_below_4="B 3",
-        longer_than_T="an example longer than T",
+        longer_than_T="an example one token longer than T",
         bad_magic="another magic number",
         bad_version="version 2",
         cut_short="a file cut short",
-        header_cut_short="a header cut short",
+        no_examples="a header that counts no examples",
+        no_mark="an example that does not start with the mark",
+        no_mark_passed="such an example among those of the process before",
+        three_completions="an example that counts three completions",
+        last_token_missing="an example that ends before its last token",
+        last_completion_missing="an example that ends before its last completion",
+        header_cut_short="a header cut short by one word",
     )
 
 
@@ -216,6 +231,7 @@ def order_resume(seen: Seen) -> None:
         same(seen, name, input=f"resume at (2, 3): {text}")
     hint = "open that shard; the next batch is that sample"
     same(seen, "inputs", input="6 batches from (2, 3)", hint=hint, at="token")
+    refused(seen, good="shard 3 of 0 to 3", no_such_shard="shard 4 of 0 to 3")
 
 
 def order_resume_shuffled(seen: Seen) -> None:

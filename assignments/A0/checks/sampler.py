@@ -46,7 +46,7 @@ def softmax_walk(seen: Seen) -> None:
 def softmax_distribution(seen: Seen) -> None:
     got, want = seen.got("ids"), seen.want("ids")
     expect(got.dtype == want.dtype and got.shape == want.shape, "no 4000 indices")
-    off = np.abs(got - want)
+    off = np.abs(got.astype(np.int64) - want)
     # A float sum of 12 terms is off by 1e-6 at most: of 4000 coins, 0.05 fall between two orders of
     # summation on average, next door. More than 8 of them: below 1e-15.
     counts = [np.bincount(np.clip(ids, 0, 11), minlength=12) for ids in (got, want)]

@@ -6,6 +6,8 @@ from autograder.compare import Seen, refused, same
 def safe_printf_single(seen: Seen) -> None:
     hint = "only what isprint or isspace accepts, asked with an unsigned char"
     same(seen, "all_bytes", input="every byte 1..255 as a token", hint=hint, at="byte")
+    for name, text in (("empty", "the empty string"), ("null", "NULL")):
+        same(seen, name, input=text, hint="print nothing; look at no byte that is not there")
 
 
 def safe_printf_long(seen: Seen) -> None:

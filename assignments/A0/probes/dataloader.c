@@ -57,6 +57,9 @@ static void case_load_shard(uint64_t seed) {
         observe_int(shard ? "samples_1" : "samples_0", (int64_t)loader.shard_num_samples);
         observe_int(shard ? "bytes_1" : "bytes_0", loader.file_size_bytes);
     }
+    given_shard_as("shard_1.bin", 20240520, 1, 1, seed, 1, 1);  // enough for a shard, not for init
+    observe_int("tokens_least", dataloader_load_shard_(&loader, 1));
+    observe_int("samples_least", (int64_t)loader.shard_num_samples);
 }
 
 static void case_init(uint64_t seed) {
@@ -217,6 +220,12 @@ static void case_shuffled_ranks(uint64_t seed) {
     }
 }
 
+static void call_resume(const char *shard) {
+    DataLoader loader;
+    dataloader_init(&loader, GIVEN_PATTERN, GIVEN_B, GIVEN_T, 0, 1, 0);
+    dataloader_resume(&loader, (size_t)atoi(shard), 0);
+}
+
 static void case_resume(uint64_t seed) {
     DataLoader loader;
     given_shards(seed, GIVEN_FOUR_SHARDS, 4);
@@ -225,6 +234,8 @@ static void case_resume(uint64_t seed) {
     observe_int("shard", (int64_t)loader.current_shard_idx);
     observe_int("sample", (int64_t)loader.current_sample_idx);
     observe_inputs("inputs", &loader, 6);
+    observe_ending("good", call_resume, "3");
+    observe_ending("no_such_shard", call_resume, "4");
 }
 
 static void case_resume_shuffled(uint64_t seed) {
@@ -265,7 +276,7 @@ static void given_eval_header(FILE *file, int magic, int version, int examples, 
     given_write(file, header, sizeof(int), 256);
 }
 
-// Appends a count and that many tokens, none of them the mark.
+// Appends a count and that many tokens, none of them the mark. Returns how many words that is.
 static size_t given_counted(uint16_t *words, uint64_t seed, uint64_t place, int count) {
     words[0] = (uint16_t)count;
     for (int i = 0; i < count; i++) {
@@ -274,20 +285,25 @@ static size_t given_counted(uint16_t *words, uint64_t seed, uint64_t place, int 
     return (size_t)count + 1;
 }
 
-// Example `e`: a context of 3 to 10 tokens, completions of 1 to 8. Returns its words.
+static void given_head(uint16_t *words, size_t used, int e, int label) {
+    const uint16_t head[5] = {65535, (uint16_t)(used * sizeof(uint16_t)), (uint16_t)e,
+                              (uint16_t)label, 4};
+    memcpy(words, head, sizeof(head));
+}
+
+// Example `e`: a context of 3 to 10 tokens, completions of 1 to 8. Of example 1 the context and a
+// completion have one token; the last row of example 2 fills T. Returns its words.
 static size_t given_example(uint64_t seed, int e, uint16_t *words) {
     const uint64_t place = 1000000 + (uint64_t)e * 1000;
-    size_t used = 5;
-    used += given_counted(words + used, seed, place + 100, given_int(seed, place, 3, 8));
+    const int context = e == 1 ? 1 : e == 2 ? GIVEN_EVAL_T - 8 : given_int(seed, place, 3, 8);
+    size_t used = 5 + given_counted(words + 5, seed, place + 100, context);
     for (int c = 0; c < 4; c++) {
         int length = given_int(seed, place + 1 + (uint64_t)c, 1, 8);
+        if (e == 1 && c == 1) length = 1;
+        if (e == 2 && c == 3) length = 8;
         used += given_counted(words + used, seed, place + 200 + (uint64_t)c * 100, length);
     }
-    words[0] = 65535;
-    words[1] = (uint16_t)(used * sizeof(uint16_t));
-    words[2] = (uint16_t)e;
-    words[3] = (uint16_t)given_int(seed, place + 5, 0, 4);
-    words[4] = 4;
+    given_head(words, used, e, given_int(seed, place + 5, 0, 4));
     return used;
 }
 
@@ -308,6 +324,39 @@ static void given_eval_as(const char *path, int magic, int version, int claimed,
     fclose(file);
 }
 
+// Three examples, with `change` added to one word of one of them; of the last one, `cut` words are
+// neither there nor counted.
+static void given_eval_edited(const char *path, uint64_t seed, int edited, int word, int change,
+                              size_t cut) {
+    uint16_t words[128];
+    FILE *file = given_file(path);
+    given_eval_header(file, 20240522, 1, 3, 256);
+    for (int e = 0; e < 3; e++) {
+        size_t used = given_example(seed, e, words) - (e == 2 ? cut : 0);
+        words[1] = (uint16_t)(used * sizeof(uint16_t));
+        if (e == edited) words[word] = (uint16_t)(words[word] + change);
+        given_write(file, words, sizeof(uint16_t), used);
+    }
+    fclose(file);
+}
+
+// One example that is nearly as long as its count of bytes can say: the context and each of its
+// four completions.
+#define GIVEN_LONG_CONTEXT 16000
+#define GIVEN_LONG 4189
+static void given_eval_long(uint64_t seed) {
+    static uint16_t words[32768];
+    size_t used = 5 + given_counted(words + 5, seed, 9000000, GIVEN_LONG_CONTEXT);
+    for (uint64_t c = 0; c < 4; c++) {
+        used += given_counted(words + used, seed, 9100000 + c * 10000, GIVEN_LONG);
+    }
+    given_head(words, used, 0, 3);
+    FILE *file = given_file("long.bin");
+    given_eval_header(file, 20240522, 1, 1, (int)(used * sizeof(uint16_t)));
+    given_write(file, words, sizeof(uint16_t), used);
+    fclose(file);
+}
+
 static void observe_eval_batch(int i, const EvalLoader *l) {
     static const char *names[][4] = {{"inputs_0", "targets_0", "mask_0", "label_0"},
                                      {"inputs_1", "targets_1", "mask_1", "label_1"},
@@ -318,6 +367,18 @@ static void observe_eval_batch(int i, const EvalLoader *l) {
     observe_i32(names[i][3], l->label, 2);
 }
 
+// The last target of each row of an example that nearly fills the buffer.
+static void observe_eval_long(uint64_t seed) {
+    const size_t T = GIVEN_LONG_CONTEXT + GIVEN_LONG;
+    EvalLoader loader;
+    int32_t targets[4];
+    given_eval_long(seed);
+    evalloader_init(&loader, "long.bin", 4, T, 0, 1);
+    evalloader_next_batch(&loader);
+    for (size_t row = 0; row < 4; row++) targets[row] = loader.targets[row * T + T - 2];
+    observe_i32("long_targets", targets, 4);
+}
+
 static void case_eval_rows(uint64_t seed) {
     EvalLoader loader;
     memset(&loader, 0xA5, sizeof(loader));
@@ -326,6 +387,7 @@ static void case_eval_rows(uint64_t seed) {
                     1);  // two rows are too few for an example
     observe_int("num_examples", loader.num_examples);
     observe_int("num_batches", loader.num_batches);
+    observe_int("filename", loader.filename && strcmp(loader.filename, GIVEN_EVAL_FILE) == 0);
     for (int i = 0; i < 3; i++) {
         evalloader_next_batch(&loader);
         observe_eval_batch(i, &loader);
@@ -334,12 +396,15 @@ static void case_eval_rows(uint64_t seed) {
     evalloader_next_batch(&loader);
     observe_i32("inputs_reset", loader.inputs, 3);
     observe_int("num_completions", loader.num_completions);
+    observe_eval_long(seed);
 }
 
-// For each process of several: how many examples it has, and what its first batch holds.
+// For each process of several: how many examples it has, what its first batch holds, and which of
+// how many it says it is.
 static void observe_processes(const char *counts, const char *firsts, const char *masked,
-                              const char *batches, uint64_t seed, int processes) {
-    int32_t count[8], first[8] = {0}, ones[8] = {0}, batch[8];
+                              const char *batches, const char *places, uint64_t seed,
+                              int processes) {
+    int32_t count[8], first[8] = {0}, ones[8] = {0}, batch[8], place[16];
     given_eval_as(GIVEN_EVAL_FILE, 20240522, 1, 7, seed, 7);
     for (int rank = 0; rank < processes; rank++) {
         EvalLoader l;
@@ -348,6 +413,8 @@ static void observe_processes(const char *counts, const char *firsts, const char
         int has = l.end_example_index - l.start_example_index;
         count[rank] = has > 0 ? has : 0;
         batch[rank] = l.num_batches;
+        place[2 * rank] = l.process_rank;
+        place[2 * rank + 1] = l.num_processes;
         evalloader_next_batch(&l);
         if (has > 0) first[rank] = l.inputs[0];
         for (int i = 0; i < 8 * GIVEN_EVAL_T; i++) ones[rank] += l.mask[i];
@@ -356,17 +423,24 @@ static void observe_processes(const char *counts, const char *firsts, const char
     observe_i32(firsts, first, (size_t)processes);
     observe_i32(masked, ones, (size_t)processes);
     observe_i32(batches, batch, (size_t)processes);
+    observe_i32(places, place, 2 * (size_t)processes);
 }
 
 static void case_eval_ranks(uint64_t seed) {
-    observe_processes("counts_of_3", "firsts_of_3", "masked_of_3", "batches_of_3", seed, 3);
-    observe_processes("counts_of_5", "firsts_of_5", "masked_of_5", "batches_of_5", seed, 5);
-    observe_processes("counts_of_8", "firsts_of_8", "masked_of_8", "batches_of_8", seed, 8);
+    observe_processes("counts_of_3", "firsts_of_3", "masked_of_3", "batches_of_3", "places_of_3",
+                      seed, 3);
+    observe_processes("counts_of_5", "firsts_of_5", "masked_of_5", "batches_of_5", "places_of_5",
+                      seed, 5);
+    observe_processes("counts_of_7", "firsts_of_7", "masked_of_7", "batches_of_7", "places_of_7",
+                      seed, 7);
+    observe_processes("counts_of_8", "firsts_of_8", "masked_of_8", "batches_of_8", "places_of_8",
+                      seed, 8);
 }
 
-// Right answers on masks, labels and losses made here: 3 examples of 4 rows, the last one padding.
-// Losses are (16 k + completion) / 2^16 and rows have 1, 2 or 4 of them: every mean is exact in
-// float, in any order of summation, and no two of an example are equal.
+// Right answers on masks, labels and losses made here: 3 examples of 4 rows, in odd rounds the last
+// one padding. Losses are (16 k + completion) / 2^16 and rows have 1, 2 or 4 of them: every mean is
+// exact in float, in any order of summation, and no two of an example are equal. Then a round in
+// which all losses are.
 static void case_eval_stat(uint64_t seed) {
     enum { GIVEN_ROUNDS = 40, GIVEN_ROWS = 12, GIVEN_LEN = 6 };
     char mask[GIVEN_ROWS * GIVEN_LEN];
@@ -392,7 +466,7 @@ static void case_eval_stat(uint64_t seed) {
             losses[i] = (float)(16 * given_int(seed, place + 100 + (uint64_t)i, 0, 32768) +
                                 i / GIVEN_LEN % 4) /
                         65536.0f;
-        for (int row = 0; row < 8; row++) {
+        for (int row = 0; row < (round % 2 ? 8 : GIVEN_ROWS); row++) {
             int from = given_int(seed, place + (uint64_t)row, 0, 3);
             int count = 1 << given_int(seed, place + 20 + (uint64_t)row, 0, 3);
             for (int t = from; t < from + count; t++) mask[row * GIVEN_LEN + t] = 1;
@@ -402,12 +476,26 @@ static void case_eval_stat(uint64_t seed) {
         right[round] = evalloader_stat_losses(&loader, losses);
     }
     observe_i32("right", right, GIVEN_ROUNDS);
+    memset(mask, 1, sizeof(mask));
+    for (int i = 0; i < GIVEN_ROWS * GIVEN_LEN; i++) losses[i] = 0.5f;
+    for (int e = 0; e < 3; e++) label[e] = e;
+    observe_int("right_of_equals", evalloader_stat_losses(&loader, losses));
 }
 
 static void call_eval(const char *path) {
     EvalLoader loader;
     evalloader_init(&loader, path, 8, GIVEN_EVAL_T, 0, 1);
-    evalloader_next_batch(&loader);
+    for (int i = 0; i < 2; i++) evalloader_next_batch(&loader);
+}
+
+static void call_eval_init(const char *path) {
+    EvalLoader loader;
+    evalloader_init(&loader, path, 8, GIVEN_EVAL_T, 0, 1);
+}
+
+static void call_eval_second(const char *path) {
+    EvalLoader loader;
+    evalloader_init(&loader, path, 8, GIVEN_EVAL_T, 1, 2);
 }
 
 static void call_eval_rows_3(const char *path) {
@@ -417,12 +505,12 @@ static void call_eval_rows_3(const char *path) {
 
 static void call_eval_short_rows(const char *path) {
     EvalLoader loader;
-    evalloader_init(&loader, path, 8, 3, 0, 1);
-    evalloader_next_batch(&loader);
+    evalloader_init(&loader, path, 8, GIVEN_EVAL_T - 1, 0, 1);
+    for (int i = 0; i < 2; i++) evalloader_next_batch(&loader);
 }
 
 static void case_eval_refuse(uint64_t seed) {
-    given_eval_as("good.bin", 20240522, 1, 2, seed, 2);
+    given_eval_as("good.bin", 20240522, 1, 3, seed, 3);
     observe_ending("good", call_eval, "good.bin");
     observe_ending("missing", call_eval, "nothing.bin");
     observe_ending("rows_below_4", call_eval_rows_3, "good.bin");
@@ -433,11 +521,23 @@ static void case_eval_refuse(uint64_t seed) {
     observe_ending("bad_version", call_eval, "version.bin");
     given_eval_as("cut.bin", 20240522, 1, 2, seed, 1);
     observe_ending("cut_short", call_eval, "cut.bin");
-    const int start[4] = {20240522, 1, 2, 100};
+    given_eval_as("none.bin", 20240522, 1, 0, seed, 2);
+    observe_ending("no_examples", call_eval, "none.bin");
+    given_eval_edited("mark.bin", seed, 2, 0, -1, 0);
+    observe_ending("no_mark", call_eval, "mark.bin");
+    given_eval_edited("passed.bin", seed, 0, 0, -1, 0);
+    observe_ending("no_mark_passed", call_eval_second, "passed.bin");
+    given_eval_edited("three.bin", seed, 2, 4, -1, 0);
+    observe_ending("three_completions", call_eval, "three.bin");
+    given_eval_edited("token.bin", seed, 2, 0, 0, 1);
+    observe_ending("last_token_missing", call_eval, "token.bin");
+    given_eval_edited("last.bin", seed, 2, 0, 0, 9);  // its count and 8 tokens
+    observe_ending("last_completion_missing", call_eval, "last.bin");
+    const int start[255] = {20240522, 1, 2, 100};
     FILE *file = given_file("header.bin");
-    given_write(file, start, sizeof(int), 4);
+    given_write(file, start, sizeof(int), 255);
     fclose(file);
-    observe_ending("header_cut_short", call_eval, "header.bin");
+    observe_ending("header_cut_short", call_eval_init, "header.bin");
 }
 
 // ---------------------------------------------------------------- the whole life of both

@@ -45,6 +45,8 @@ static void case_next_state(uint64_t seed) {
     observe_place("place", &s);
     next_state(&s);
     observe_u32("words_again", s.state_, MERSENNE_STATE_N);
+    for (int i = 0; i < 8; i++) next_state(&s);  // the last word's y was odd and even by now
+    observe_u32("words_later", s.state_, MERSENNE_STATE_N);
 }
 
 static void observe_draws(const char *name, mt19937_state *s, int count) {
@@ -182,14 +184,19 @@ static void case_normal_fill_16(uint64_t seed) {
     for (int i = 0; i < 16; i++) data[4 + i] = given_unit(seed, (uint64_t)i);
     normal_fill_16(data + 4, 1.5f, 0.25f);
     observe_guarded("scaled", "scaled_guards", data, 16);
+    const float far[16] = {16777215.0f / 16777216.0f};  // the largest uniform, with the angle 0
+    memcpy(data + 4, far, sizeof(far));
+    normal_fill_16(data + 4, 0.0f, 1.0f);
+    observe_f32("farthest", data + 4, 1);
 }
 
 static void case_normal_fill(uint64_t seed) {
-    static const char *names[] = {"n16", "n48", "n37", "n17"};
-    static const char *guards[] = {"n16_guards", "n48_guards", "n37_guards", "n17_guards"};
-    static const char *places[] = {"n16_place", "n48_place", "n37_place", "n17_place"};
-    const unsigned int sizes[] = {16, 48, 37, 17};
-    for (int i = 0; i < 4; i++) {
+    static const char *names[] = {"n16", "n48", "n37", "n17", "n31"};
+    static const char *guards[] = {"n16_guards", "n48_guards", "n37_guards", "n17_guards",
+                                   "n31_guards"};
+    static const char *places[] = {"n16_place", "n48_place", "n37_place", "n17_place", "n31_place"};
+    const unsigned int sizes[] = {16, 48, 37, 17, 31};
+    for (int i = 0; i < 5; i++) {
         mt19937_state s = given_state(seed, (unsigned int)(50 + i));
         float *data = given_guarded();
         normal_fill(data + 4, sizes[i], -0.5f, 2.0f, &s);
@@ -212,6 +219,11 @@ static void case_normal(uint64_t seed) {
         observe_guarded(names[i], guards[i], data, sizes[i]);
         observe_place(places[i], &s);
     }
+    mt19937_state s = given_state(seed, 1);
+    s.state_[3] = s.state_[4] = GIVEN_END_WORDS[1];  // u2 is 1 - 2^-53, and 1 as a float
+    float pair[2];
+    normal_(pair, 2, 1.5f, 0.25f, &s);
+    observe_f32("farthest", pair, 2);
 }
 
 static void case_normal_sample(uint64_t seed) {

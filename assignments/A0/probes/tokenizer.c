@@ -77,6 +77,8 @@ static void call_safe_printf_bytes(const void *unused) {
 static void case_safe_printf_single(uint64_t seed) {
     (void)seed;
     observe_stdout("all_bytes", call_safe_printf_bytes, NULL);
+    observe_stdout("empty", call_safe_printf, "");
+    observe_stdout("null", call_safe_printf, NULL);
 }
 
 static void case_safe_printf_long(uint64_t seed) {

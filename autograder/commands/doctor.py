@@ -25,11 +25,13 @@ class Finding:
     without: str
     install: str
     needed: bool = False  # nothing can be graded without it
+    later: bool = False  # only stages to come have a use for it
 
 
 def examine(build_folder: Path) -> list[Finding]:
     """Looks for everything; runs each tool once to see that it works."""
-    return [_python(), *_compiler(build_folder), *_tools(build_folder), *_data(build_folder)]
+    found = [_python(), *_compiler(build_folder), *_data(build_folder), *_tools(build_folder)]
+    return sorted(found, key=lambda finding: finding.later)
 
 
 def _python() -> Finding:
@@ -49,7 +51,7 @@ def _compiler(folder: Path) -> list[Finding]:
             "sanitizers",
             sanitizers,
             "out-of-bounds reads and writes may go unseen",
-            _install("libasan8", "llvm"),
+            "the runtime of your compiler: libasan for gcc, compiler-rt for clang",
         ),
         Finding(
             "leak checker",
@@ -61,8 +63,15 @@ def _compiler(folder: Path) -> list[Finding]:
 
 
 def _tools(folder: Path) -> list[Finding]:
-    def tool(name: str, commands: Sequence[Sequence[str]], without: str, install: str) -> Finding:
-        return Finding(name, _first_that_runs(commands, folder), without, install)
+    def tool(
+        name: str,
+        commands: Sequence[Sequence[str]],
+        without: str,
+        install: str,
+        later: bool = False,
+    ) -> Finding:
+        found = _first_that_runs(commands, folder)
+        return Finding(name, found, without, install, later=later)
 
     debuggers = [("gdb", "--version"), ("lldb", "--version")]
     bwrap = ("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
@@ -71,10 +80,10 @@ def _tools(folder: Path) -> list[Finding]:
         tool("make", [("make", "--version")], "`make data`", _install("make", "make")),
         tool("debugger", debuggers, "--gdb", _install("gdb", "llvm")),
         tool("valgrind", [("valgrind", "--version")], "--valgrind", _install("valgrind")),
-        tool("nvcc", [("nvcc", "--version")], cuda, "NVIDIA's CUDA toolkit"),
-        tool("GPU", [("nvidia-smi", "-L")], cuda, "an NVIDIA GPU and its driver"),
-        tool("MPI", [("mpicc", "--version")], mpi, _install("libopenmpi-dev", "open-mpi")),
-        tool("sandbox", [bwrap], "isolation, when grading others' code", _install("bubblewrap")),
+        tool("nvcc", [("nvcc", "--version")], cuda, "NVIDIA's CUDA toolkit", later=True),
+        tool("GPU", [("nvidia-smi", "-L")], cuda, "an NVIDIA GPU and its driver", later=True),
+        tool("MPI", [("mpicc", "--version")], mpi, _install("libopenmpi-dev", "open-mpi"), True),
+        tool("sandbox", [bwrap], "isolation of others' code", _install("bubblewrap"), True),
     ]
 
 
@@ -84,13 +93,11 @@ def _data(folder: Path) -> list[Finding]:
     big = sum((c.points for c in credits if c.big), Fraction(0))
     room = sandbox.can_write(folder, BIG.file_mib)
     return [
-        Finding(
-            "real data", ".data/" if real_data() else "", f"{data} points are skipped", "make data"
-        ),
+        Finding("real data", ".data/" if real_data() else "", _count(data), "make data"),
         Finding(
             "large files",
             f"{BIG.file_mib} MiB, sparse" if room else "",
-            f"{big} point is skipped",
+            _count(big),
             "a file system with sparse files, such as ext4, xfs or APFS",
         ),
     ]
@@ -116,9 +123,19 @@ def _first_that_runs(commands: Sequence[Sequence[str]], folder: Path) -> str:
         job = sandbox.Job((path, *words), folder, env, sandbox.Limits(wall_seconds=20))
         outcome = sandbox.run_all([job], 1)[0]
         if outcome.status == 0:
-            lines = outcome.stdout.decode("utf-8", "replace").strip().splitlines()
-            return lines[0] if lines else path
+            return _version(outcome.stdout.decode("utf-8", "replace")) or path
     return ""
+
+
+def _version(text: str) -> str:
+    """The line that says most, without a serial number: nvcc's, and nvidia-smi's, have one."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    release = next((line for line in lines if "release" in line), lines[0] if lines else "")
+    return "".join(c for c in release.partition(" (UUID")[0] if c.isprintable())[:60]
+
+
+def _count(points: Fraction) -> str:
+    return f"{points} point is skipped" if points == 1 else f"{points} points are skipped"
 
 
 def _install(debian: str, brew: str = "") -> str:

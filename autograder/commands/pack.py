@@ -97,7 +97,7 @@ def _broken(rubric: Rubric, files: Mapping[str, bytes], build_folder: Path) -> t
     """The probes that do not compile beside exactly these files."""
     tools = build.toolchain(build_folder)
     probes = [probe for part in rubric.parts for probe in part.probes]
-    sources = [Source(name, rubric.folder / "probes" / f"{name}.c") for name in probes]
+    sources = [Source(name, rubric.probe(name)) for name in probes]
     with scratch_folder(build_folder) as folder:
         (folder / "llmc").mkdir()
         for name, content in files.items():

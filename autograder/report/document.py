@@ -1,4 +1,12 @@
-"""The result as documents: JSON (llmc-grade/1), JUnit, Gradescope."""
+"""The result as one plain document, llmc-grade/1, from which the other reports are written.
+
+Points are strings: integers or fractions, never floats. At the top: assignment, title, mode
+(public or fresh), seed, names (what was asked for; empty: all), seconds, tool, parts. A part has
+score, possible (what this machine can verify), skipped, total, start (the item to look at first),
+broken (files that do not compile) and items. An item has the verdict and the message, input, got,
+expected and hint of the credit to look at; below `credits` all of them have theirs, and `picture`
+where a distribution is off.
+"""
 
 from __future__ import annotations
 

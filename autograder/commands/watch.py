@@ -35,7 +35,7 @@ def _look_later(student: Path) -> list[tuple[str, int, int]]:
 def _look(student: Path) -> list[tuple[str, int, int]]:
     """Name, time and size of each file; a file that goes away meanwhile is not there."""
     found = []
-    for path in sorted((student / "llmc").glob("*")):
+    for path in sorted((student / "llmc").glob("[!.]*")):  # an editor's swap file is no save
         try:
             about = path.stat()
         except OSError:

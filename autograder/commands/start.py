@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import io
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from autograder.files import write_whole
 from autograder.sources import LARGEST
 
 BASES = ".stubs"
+UNWRITTEN = re.compile(rb"\s*(//|#|TODO\(|raise NotImplementedError|$)")
 State = Literal[
     "create",  # it is not there
     "same",  # it is the stub
@@ -148,7 +150,7 @@ def _merge(base: bytes, theirs: bytes, stub: bytes) -> tuple[bytes, tuple[str, .
     for region in Merge3(z, a, b).merge_regions():
         if region[0] == "conflict":
             _, z0, z1, a0, a1, b0, b1 = region
-            both = _adjacent(z[z0:z1], a[a0:a1], b[b0:b1])
+            both = _both(z[z0:z1], a[a0:a1], b[b0:b1])
             if both is None:
                 conflicts.append(f"your {_span(a0, a1)}, the stub's {_span(b0, b1)}")
             merged += both or []
@@ -158,6 +160,20 @@ def _merge(base: bytes, theirs: bytes, stub: bytes) -> tuple[bytes, tuple[str, .
             merged += source[start:end]
     text = b"".join(merged)
     return text if theirs.endswith(b"\n") else text.removesuffix(b"\n"), tuple(conflicts)
+
+
+def _both(
+    base: Sequence[bytes], theirs: Sequence[bytes], stub: Sequence[bytes]
+) -> list[bytes] | None:
+    """Both changes of a stretch of `base`; None if only a person can tell what that is.
+
+    Where the stub changed nothing but hints and lines that say TODO, and they have replaced these
+    by a solution, theirs is all there is to keep.
+    """
+    both = _adjacent(base, theirs, stub)
+    if both is None and base and all(UNWRITTEN.match(line) for line in (*base, *stub)):
+        return list(theirs)
+    return both
 
 
 def _adjacent(

@@ -21,10 +21,12 @@ MINE = ("HOME", "PATH", "TERM", "LANG", "LC_ALL")  # a debugger is used by a per
 def open_debugger(
     case: Case, functions: Sequence[str], sources: Sequence[Path], build: Path
 ) -> NoReturn:
-    """Becomes gdb, or else lldb, which has run the case up to the first of these functions.
+    """Becomes gdb, or else lldb, which has run the case up to the first of these functions; it
+    works in a folder below build/scratch that a later run sweeps away.
 
     `sources` are the folders that hold llmc/ and the probes. Raises NoTool where there is neither.
     """
+    os.utime(case.binary)  # it may be from the cache, and debuggers warn of newer sources
     command = _command(case, functions, sources)
     scratch = build / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -37,7 +39,12 @@ def open_debugger(
 
 def _command(case: Case, functions: Sequence[str], sources: Sequence[Path]) -> list[str]:
     if gdb := shutil.which("gdb"):
-        first = ["set breakpoint pending on", *(f"break {name}" for name in functions), "run"]
+        first = [
+            "set confirm off",
+            "set breakpoint pending on",
+            *(f"break {name}" for name in functions),
+            "run",
+        ]
         ex = [word for line in first for word in ("-ex", line)]
         folders = [word for folder in sources for word in ("-d", str(folder))]
         return [gdb, "-q", *folders, *ex, "--args", *case.argv()]

@@ -1,0 +1,1 @@
+"""What ./grade can be asked for: grading, and the commands beside it."""
