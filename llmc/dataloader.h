@@ -215,7 +215,7 @@ static inline void evalloader_next_batch(EvalLoader *loader) {
 // losses (B,T): how many examples of this batch the model got right. Its answer is the completion
 // with the lowest mean loss over the positions with mask 1. Rows without an example (mask all 0)
 // count for nothing.
-static inline int evalloader_stat_losses(EvalLoader *loader, float *losses) {
+static inline int evalloader_stat_losses(EvalLoader *loader, const float *losses) {
     // TODO (A0): evalloader_stat_losses
     // HINT: a mean, not a sum: completions differ in length.
     TODO("A0: evalloader_stat_losses");

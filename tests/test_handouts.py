@@ -244,7 +244,8 @@ def test_a_headers_functions_are_shown_with_contract_and_row() -> None:
     names = syntax.functions((strip.SOURCE / "dataloader.h").read_bytes())
     table = dict(zip(names, rows, strict=True))
     assert table["evalloader_stat_losses"] == (
-        "| `int evalloader_stat_losses(EvalLoader *loader, float *losses)` | losses (B,T): how "
+        "| `int evalloader_stat_losses(EvalLoader *loader, const float *losses)` | "
+        "losses (B,T): how "
         "many examples of this batch the model got right. Its answer is the completion with the "
         "lowest mean loss over the positions with mask 1. Rows without an example (mask all 0) "
         "count for nothing. | `loader_pairs` |"

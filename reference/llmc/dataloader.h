@@ -182,8 +182,8 @@ static inline void dataloader_init(DataLoader *loader, const char *filename_patt
         int64_t ntok = dataloader_load_shard_(loader, i);
         if (ntok < (int64_t)((size_t)num_processes * B * T + 1)) {
             die("longer shards, or a smaller B, T or number of processes",
-                "%s: %lld tokens, a batch needs %lld", loader->glob_result.gl_pathv[i],
-                (long long)ntok, (long long)((size_t)num_processes * B * T + 1));
+                "%s: %lld tokens, a batch needs %zu", loader->glob_result.gl_pathv[i],
+                (long long)ntok, (size_t)num_processes * B * T + 1);
         }
         loader->num_tokens += (size_t)ntok;
     }
@@ -421,7 +421,7 @@ static inline void evalloader_next_batch(EvalLoader *loader) {
 // losses (B,T): how many examples of this batch the model got right. Its answer is the completion
 // with the lowest mean loss over the positions with mask 1. Rows without an example (mask all 0)
 // count for nothing.
-static inline int evalloader_stat_losses(EvalLoader *loader, float *losses) {
+static inline int evalloader_stat_losses(EvalLoader *loader, const float *losses) {
     // TODO (A0): evalloader_stat_losses
     // HINT: a mean, not a sum: completions differ in length.
     // BEGIN SOLUTION
