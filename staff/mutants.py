@@ -9,6 +9,8 @@ A mutant is one edit of a file of the reference, in reference/mutants/ASSIGNMENT
     find = "(high << 32) | low"          # must occur exactly once
     replace = "(low << 32) | high"
     loses = ["randint64", ...]           # in the rubric's order, the mutated function's first
+
+With --auto, mutants are made mechanically instead (staff/auto.py).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dataclasses import dataclass
 from autograder import rubric
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE
+from staff import auto
 from staff.trees import Tree, grade_all, lost
 
 FOLDER = ROOT / "reference" / "mutants"
@@ -84,8 +87,12 @@ def matrix(assignment: str, mutants: Sequence[Mutant]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("assignments", nargs="+", choices=rubric.assignments())
-    parser.add_argument("--only", default="", help="mutants whose id begins so")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--only", default="", help="mutants whose id begins so")
+    which.add_argument("--auto", action="store_true", help="mutants made mechanically")
     arguments = parser.parse_args()
+    if arguments.auto:
+        return max(auto.main(assignment) for assignment in arguments.assignments)
     wrong = 0
     for assignment in arguments.assignments:
         mutants = [m for m in load(assignment) if m.id.startswith(arguments.only)]
