@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from autograder import sandbox
-from autograder.files import digest, scratch_folder, write_whole
+from autograder.files import digest, read_json, scratch_folder, write_whole
 from autograder.rubric import ROOT
 from autograder.sandbox import REPORT_STATUS
 from autograder.sources import read, silenced
@@ -56,6 +56,7 @@ class Toolchain:
     version: str
     flags: tuple[str, ...]
     sanitizers: tuple[str, ...]  # of: address, undefined, leak
+    includes: tuple[str, ...]  # the folders of the system's own headers
     runner: tuple[str, ...] = ()  # what programs run under
 
     @property
@@ -126,11 +127,10 @@ def _toolchain(build: Path) -> Toolchain:
     stat = Path(path).resolve().stat()
     key = digest(path, str(stat.st_size), str(stat.st_mtime_ns), Path(__file__).read_bytes())
     kept = build / "cache" / f"toolchain-{key[:16]}.json"
-    if kept.exists():
-        raw = json.loads(kept.read_text())
-        return Toolchain(
-            raw["compiler"], raw["version"], tuple(raw["flags"]), tuple(raw["sanitizers"])
-        )
+    raw = read_json(kept)
+    if raw is not None:
+        names = ("flags", "sanitizers", "includes")
+        return Toolchain(raw["compiler"], raw["version"], *(tuple(raw[name]) for name in names))
     tried = _try_compiler(path, build)
     write_whole(kept, json.dumps(asdict(tried)).encode())
     return tried
@@ -144,7 +144,8 @@ def _try_compiler(path: str, build: Path) -> Toolchain:
         base = [*STANDARD, *WARNINGS, *FLOATS, *FRAMES]
         usual = [*base, *SANITIZE, *OPTIONAL[:2]]
         if _sees_leaks([path, *usual], folder):  # then all of them work, in one go
-            return Toolchain(path, _name(says), tuple(usual), ("address", "undefined", "leak"))
+            seen = ("address", "undefined", "leak")
+            return Toolchain(path, _name(says), tuple(usual), seen, _includes(path, folder))
 
         def accepts(*flags: str) -> bool:
             command = [path, *base, *flags, "-Werror", str(trial), "-o", str(folder / "trial")]
@@ -161,7 +162,16 @@ def _try_compiler(path: str, build: Path) -> Toolchain:
         sanitizers = ["address", "undefined"] if sanitize else []
         if sanitize and _sees_leaks([path, *base, *sanitize], folder):
             sanitizers.append("leak")
-    return Toolchain(path, _name(says), (*base, *sanitize, *extra), tuple(sanitizers))
+        flags = (*base, *sanitize, *extra)
+        return Toolchain(path, _name(says), flags, tuple(sanitizers), _includes(path, folder))
+
+
+def _includes(path: str, folder: Path) -> tuple[str, ...]:
+    """Where the compiler looks for <headers>, by its own account."""
+    said = _run([path, "-E", "-v", "-xc", os.devnull], folder).stderr.decode("utf-8", "replace")
+    listed = said.partition("#include <...> search starts here:")[2].partition("End of search")[0]
+    folders = [line.split(" (framework")[0].strip() for line in listed.splitlines()]
+    return tuple(os.path.realpath(name) for name in folders if name)
 
 
 def _starts(program: Path, env: dict[str, str] | None = None) -> bool:
@@ -268,7 +278,7 @@ def _job(source: Source, tools: Toolchain, runtime: Path, folder: Path) -> sandb
         f"-ffile-prefix-map={ROOT}{os.sep}=",
         f"-ffile-prefix-map={folder}{os.sep}llmc=llmc",  # the last one that fits is applied
         *("-iquote", str(RUNTIME), f"-I{folder}"),
-        *("-MMD", "-MF", str(folder / f"{source.name}.d")),
+        *("-MD", "-MF", str(folder / f"{source.name}.d")),
         str(source.path),
         *([str(runtime)] if source.runtime else []),
         *("-o", str(folder / source.name), "-lm"),
@@ -281,7 +291,7 @@ def _runtime(tools: Toolchain, build: Path) -> Path:
     source = RUNTIME / "observe.c"
     parts = [source.read_bytes(), (RUNTIME / "observe.h").read_bytes()]
     target = build / "cache" / f"observe-{digest(*tools.flags, tools.version, *parts)[:16]}.o"
-    if not target.exists():
+    if not target.exists() or target.stat().st_size == 0:
         with scratch_folder(build) as folder:
             made = folder / "observe.o"
             command = [tools.compiler, *tools.flags, f"-ffile-prefix-map={ROOT}{os.sep}="]
@@ -315,11 +325,11 @@ def _lookup(
     first = _first_key(source, tools)
     lists = build / "cache" / f"{source.name}-{first}"
     for path in sorted(lists.glob("*.files")) if lists.is_dir() else []:
-        files = json.loads(path.read_text())
+        files = read_json(path) or []
         second = _second_key(first, theirs, files)
-        if second is None or not (lists / f"{second}.json").exists():
+        raw = read_json(lists / f"{second}.json")
+        if second is None or raw is None:
             continue
-        raw = json.loads((lists / f"{second}.json").read_text())
         if (lists / second).exists() and digest((lists / second).read_bytes()) == raw["program"]:
             notes = tuple(Note(**note) for note in raw["notes"])
             return Built(source.name, lists / second, notes, silenced(theirs, files))
@@ -341,7 +351,7 @@ def _keep(
         if not any(note.error for note in notes):
             notes += (Note(f"llmc/{source.name}.h", _why_stopped(outcome), True),)
         return Built(source.name, None, notes)
-    files, strangers = _read_files(folder / f"{source.name}.d", folder)
+    files, strangers = _read_files(folder / f"{source.name}.d", folder, tools)
     if strangers:
         what = f"a file from outside llmc/ is included: {strangers[0]}"
         return Built(source.name, None, (Note(f"llmc/{source.name}.h", what, True), *notes))
@@ -365,11 +375,13 @@ def _why_stopped(outcome: sandbox.Outcome) -> str:
     return f"the compiler ended with status {outcome.status}"
 
 
-def _read_files(rule: Path, folder: Path) -> tuple[list[str], list[str]]:
+def _read_files(rule: Path, folder: Path, tools: Toolchain) -> tuple[list[str], list[str]]:
     """What a dependency rule names: the student's files, as llmc/NAME, and files of nobody's.
 
-    Headers of the system are not in the rule; ours are in neither list.
+    The system's headers and ours are in neither list. That a file claims to be the system's, with a
+    pragma or a line marker, does not make it so.
     """
+    known = (*OURS, *(f"{name}{os.sep}" for name in tools.includes))
     text = os.fsdecode(rule.read_bytes()).replace("\\\n", " ").partition(": ")[2]
     words = [word for word in re.split(r"(?<!\\)\s+", text) if word]
     plain = [re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words]
@@ -378,7 +390,7 @@ def _read_files(rule: Path, folder: Path) -> tuple[list[str], list[str]]:
     for path in map(os.path.realpath, plain):
         if path.startswith(os.path.realpath(folder / "llmc") + os.sep):
             theirs.add(f"llmc/{os.path.basename(path)}")
-        elif not path.startswith(OURS):
+        elif not path.startswith(known):
             strangers.append(os.path.basename(path))
     return sorted(theirs), strangers
 
@@ -400,7 +412,7 @@ def _notes(text: str, folder: Path) -> tuple[Note, ...]:
     """The compiler's errors and warnings, with paths that mean something to the student."""
     text = text.replace(f"{folder}{os.sep}", "").replace(f"{ROOT}{os.sep}", "")
     notes = [
-        Note(f"{where}:{line}", what, kind != "warning", f"{code}\n{mark}" if code else "")
+        Note(f"{where}:{line}", what[:400], kind != "warning", f"{code}\n{mark}" if code else "")
         for where, line, kind, what, code, mark in NOTE.findall(text)
     ]
     notes += [Note("link", what, True) for what in LINK.findall(text)]

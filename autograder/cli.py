@@ -49,9 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.complain(f"the rubric is wrong: {fault}")
         return FAULT
     except Exception as fault:  # ours, whatever it is: never a traceback, never a verdict
+        where = ""
         with suppress(OSError):  # build/ itself may be the fault
             write_whole(BUILD / "fault.txt", traceback.format_exc().encode())
-        terminal.complain(f"the grader failed: {fault}; please report it with build/fault.txt")
+            where = " with build/fault.txt"
+        terminal.complain(f"the grader failed: {fault}; please report it{where}")
         return FAULT
 
 

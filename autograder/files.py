@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def digest(*parts: str | bytes) -> str:
@@ -35,14 +37,23 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
+def read_json(path: Path) -> Any:
+    """What a file of ours holds; None where it is not there, or something spoilt it."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
 def sweep(build: Path) -> None:
     """Removes scratch folders that a killed run left an hour ago or earlier, and programs that were
     built a month ago or earlier: both come back when they are wanted."""
     for pattern, age in (("scratch/*", 3600), ("cache/*", 30 * 86400)):
         for path in build.glob(pattern):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > age:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                if time.time() - path.lstat().st_mtime > age:
+                    is_folder = path.is_dir() and not path.is_symlink()
+                    shutil.rmtree(path) if is_folder else path.unlink()
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from autograder import sandbox
-from autograder.files import digest, write_whole
+from autograder.files import digest, read_json, write_whole
 from autograder.sandbox import REPORT_STATUS
 
 TYPES = {
@@ -164,9 +164,9 @@ def _kept_path(case: Case, build: Path) -> Path:
 
 def _kept(case: Case, build: Path) -> sandbox.Outcome | None:
     path = _kept_path(case, build)
-    if not path.exists():
+    raw = read_json(path)
+    if raw is None:
         return None
-    raw = json.loads(path.read_text())
     streams = {name: raw.pop(name).encode("latin-1") for name in STREAMS}
     return sandbox.Outcome(**raw, **streams)
 
@@ -184,6 +184,9 @@ def _job(case: Case, folder: Path) -> sandbox.Job:
 
 def _remove(folder: Path) -> None:
     """Removes a folder that a student's code may have made unreadable, very deep, or removed."""
+    if folder.is_symlink():  # a job may have put one in its place
+        folder.unlink()
+        return
     try:
         for path, folders, _ in os.walk(folder):
             for inner in (Path(path, name) for name in folders):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from autograder.sources import read, stub_line
 REFERENCE = ROOT / "reference"
 # What a case may use that works on a file past 2 GiB, and may well hold all of it in memory.
 BIG = sandbox.Limits(cpu_seconds=60, memory_mib=6144, file_mib=4096)
+ROOM = 16 << 20  # bytes that must be free, or a case may have failed for want of them
 SLOWER = 30  # how much more time valgrind is given
 HARNESS = Source("test_dataloader", ROOT / "dev" / "test" / "test_dataloader.c", runtime=False)
 
@@ -255,6 +257,10 @@ def _observe(
     progress("running", 0, len(cases))
     cached = cached or options.cached
     seen = observe.run(list(cases.values()), options.build, options.parallel, cached, done)
+    if shutil.disk_usage(options.build).free < ROOM:
+        raise OSError(
+            f"hardly any space is left in {options.build}: what it would say is no verdict"
+        )
     return dict(zip(cases, seen, strict=True))
 
 

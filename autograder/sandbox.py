@@ -211,7 +211,9 @@ class _Running:
 
     def outcome(self, status: int) -> Outcome:
         stopped = self.stopped
-        if not stopped and status == -signal.SIGXCPU:
+        spent = time.monotonic() - self.started
+        hard = status == -signal.SIGKILL and spent >= self.job.limits.cpu_seconds  # ignored XCPU
+        if not stopped and (status == -signal.SIGXCPU or hard):
             stopped = "time"
         return Outcome(
             status,
@@ -219,7 +221,7 @@ class _Running:
             bytes(self.kept["stdout"]),
             bytes(self.kept["stderr"]),
             bytes(self.kept["observations"]),
-            time.monotonic() - self.started,
+            spent,
         )
 
 
@@ -308,7 +310,8 @@ class _Watch:
         """Kills whatever a job left behind; as a subreaper we inherit it, wherever it hid."""
         if not self.subreaper:
             return
-        for _ in range(1000):
+        deadline = time.monotonic() + 10  # those that change their pid faster than we look stay
+        while time.monotonic() < deadline:
             ours = {run.process.pid for run in self.running} | self.others
             orphans = [pid for pid in _children(os.getpid()) if pid not in ours]
             if not orphans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import stat
 from collections.abc import Mapping, Sequence
@@ -10,17 +11,19 @@ from pathlib import Path
 NAME = re.compile(r"[\w.+-]{1,100}", re.ASCII)
 LARGEST = 1 << 20  # bytes of one file
 MOST = 200  # files
+MOST_SILENCED = 20  # places that are reported
 
 
 def read(student: Path) -> dict[str, bytes]:
     """`llmc/NAME` → content of each ordinary file in `student`/llmc.
 
-    What is no ordinary file, too large or oddly named is left out, so that including it fails.
+    What is no ordinary file (nor is a link), too large or oddly named is left out, so that
+    including it fails.
     """
     found: dict[str, bytes] = {}
     for path in sorted((student / "llmc").iterdir()):
         try:
-            about = path.stat()
+            about = path.lstat()  # a link may lead anywhere
             if (
                 stat.S_ISREG(about.st_mode)
                 and about.st_size <= LARGEST
@@ -37,10 +40,10 @@ def read(student: Path) -> dict[str, bytes]:
 # Pragmas, line markers of system headers, attributes that run before main or replace a symbol, and
 # anything that speaks to the sanitizers.
 SILENCERS = re.compile(
-    r"#[ \t]*pragma[ \t]+(?:GCC|clang)[ \t]+(?:diagnostic|system_header)|_Pragma"
-    r"|^[ \t]*#[ \t]*(?:line\b|\d)|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_"
+    r"#[ \t\f\v]*pragma[ \t\f\v]+(?:GCC|clang)[ \t\f\v]+(?:diagnostic|system_header)|_Pragma"
+    r"|^[ \t\f\v]*#[ \t\f\v]*(?:line\b|\d)|no_sanitize|__(?:a|l|t|ub)san_|__sanitizer_"
     r"|__attribute(?:__)?[^;{]{0,80}(?:constructor|destructor|section|alias|weak)"
-    r"|\[\[[^;{]{0,80}(?:constructor|destructor)|\basm\b|__asm",
+    r"|\bdlsym\b|lsan_interface|\[\[[^;{]{0,80}(?:constructor|destructor)|\basm\b|__asm",
     re.MULTILINE,
 )
 
@@ -49,11 +52,11 @@ def silenced(files: Mapping[str, bytes], names: Sequence[str]) -> tuple[tuple[st
     """(where, what) for each place in the named files that could hide a diagnostic."""
     found = []
     for name in names:
-        text = code(files[name].decode("utf-8", "replace"))
-        for match in SILENCERS.finditer(text):
+        text = code(files[name].decode("utf-8-sig", "replace"))
+        for match in itertools.islice(SILENCERS.finditer(text), MOST_SILENCED):
             line = text.count("\n", 0, match.start()) + 1
             found.append((f"{name}:{line}", " ".join(match[0].split())[:60]))
-    return tuple(found[:20])
+    return tuple(found[:MOST_SILENCED])
 
 
 def code(text: str) -> str:

@@ -9,26 +9,32 @@ A block stands between two lines, and all that is between them is written anew:
     <!-- end -->
 
 Headers are shown as students get them. What stands in prose is prose, but `--check` reads it: the
-commands, files and names of code in it must exist, and the rows that catch pitfalls, too.
+commands, files and names of code in it must exist, and the rows that catch pitfalls, too. The
+READMEs and docs/instructor.md, which have no blocks, are read for commands, files and rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tree_sitter import Node
 
-from autograder import rubric
+from autograder import cli, rubric
+from autograder.commands import grade
+from autograder.commands.common import COMMANDS, STAFF
 from autograder.files import write_whole
-from autograder.rubric import ROOT, SUFFIXES, Credit, Item, RubricError
+from autograder.rubric import ROOT, SUFFIXES, Credit, Item, Rubric, RubricError
+from autograder.run import UnknownName, select
 from staff import strip, syntax
 
 FOLDER = ROOT / "handouts"
@@ -258,46 +264,93 @@ def drift(text: str, name: str) -> list[str]:
 # ---------------------------------------------------------------- what the prose names
 
 SPAN = re.compile(r"`([^`\n]+)`")
-FILE = re.compile(r"(?:llmc|dev|assignments|handouts)/[\w./-]*\w")
+FILE = re.compile(
+    r"(?:llmc|dev|assignments|handouts|autograder|reference|staff|tests|docs)/[\w./-]*\w"
+)
 TARGETS = re.compile(r"^([\w -]+):(?!=)", re.MULTILINE)
+LISTED = re.compile(r"^([\w -]+):.* ## ", re.MULTILINE)  # what `make` shows
+OPTION = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)( \[?[A-Z]+)?")  # with what it takes, if anything
+OWN = re.compile(r'^id = "(\w+)"$', re.MULTILINE)  # a row that a page adds to the rubric
 PITFALLS = "| pitfall | row that catches it |"
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a handout may name: rows, words of the command line, targets of make, names in code."""
+    """What a page may name. `options` has those of each command of ./grade, and whether a value
+    follows; "" is the command that grades. `names` are those in code; a page without code has None.
+    """
 
-    rows: frozenset[str]
-    words: frozenset[str]
+    rubrics: tuple[Rubric, ...]
+    options: Mapping[str, Mapping[str, bool]]
     targets: frozenset[str]
-    names: frozenset[str]
+    names: frozenset[str] | None
+
+    def accepts(self, assignment: str, name: str) -> bool:
+        """Whether `./grade ASSIGNMENT NAME` does; the assignment may be empty, which is any."""
+        for loaded in self.rubrics:
+            with suppress(UnknownName):
+                if assignment in ("", loaded.assignment):
+                    return bool(select(loaded, [name]))
+        return False
+
+
+def known_to_students() -> Known:
+    """What there is in a student's pack."""
+    test = ROOT / "dev" / "test"
+    code = "\n".join([*strip.stubs(strip.SOURCE).values(), *map(_read, test.glob("*.c"))])
+    listed = LISTED.findall(_read(ROOT / "Makefile").partition("\nifneq")[0])
+    return Known(
+        _rubrics(),
+        _options(grade.parser(staff=False), COMMANDS),
+        frozenset(" ".join([*listed, *TARGETS.findall(_read(test / "Makefile"))]).split()),
+        frozenset(re.findall(r"\w+", code)) | {item.id for item in _items()},
+    )
 
 
 def known() -> Known:
     """What there is in this tree."""
-    rows = {item.id for item in _items()}
-    command = [sys.executable, "-m", "autograder.cli", "--help"]
-    asked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    test = ROOT / "dev" / "test"
-    makefiles = "\n".join(_read(path / "Makefile") for path in (ROOT, test))
-    code = "\n".join([*strip.stubs(strip.SOURCE).values(), *map(_read, test.glob("*.c"))])
+    targets = TARGETS.findall(_read(ROOT / "Makefile"))
     return Known(
-        frozenset(rows),
-        frozenset(re.findall(r"[\w-]+", asked.stdout)),
-        frozenset(" ".join(TARGETS.findall(makefiles)).split()),
-        frozenset(re.findall(r"\w+", code)) | rows,
+        _rubrics(),
+        _options(grade.parser(staff=True), (*COMMANDS, *STAFF)),
+        frozenset(" ".join([*targets, *rubric.assignments()]).split()),
+        None,
     )
 
 
+def _rubrics() -> tuple[Rubric, ...]:
+    return tuple(rubric.load(name) for name in rubric.assignments())
+
+
+def _options(
+    grading: argparse.ArgumentParser, commands: Sequence[str]
+) -> dict[str, dict[str, bool]]:
+    """The options of each command, as its help shows them."""
+    helps = {"": _said(grading.print_help)}
+    helps |= {command: _said(partial(cli.main, [command, "--help"])) for command in commands}
+    return {c: {o: bool(value) for o, value in OPTION.findall(h)} for c, h in helps.items()}
+
+
+def _said(ask: Callable[[], object]) -> str:
+    """What is printed by a call, which may exit."""
+    said = io.StringIO()
+    with redirect_stdout(said), suppress(SystemExit):
+        ask()
+    return said.getvalue()
+
+
 def strays(text: str, name: str, known: Known) -> list[str]:
-    """One line for each thing that a handout names and that is not there."""
+    """One line for each thing that a page names and that is not there."""
+    rows = {item.id for r in known.rubrics for _, item in r.items()}
+    own = set(OWN.findall(text))
     return [
         *(
             f"{name}:{line}: `{span}`: there is no {word}"
             for line, span in _named(text)
             for word in _missing(span, known)
+            if word not in own
         ),
-        *(f"{name}:{line}: no row {row}" for line, row in pitfalls(text) if row not in known.rows),
+        *(f"{name}:{line}: no row {row}" for line, row in pitfalls(text) if row not in rows),
     ]
 
 
@@ -326,16 +379,40 @@ def _missing(span: str, known: Known) -> list[str]:
     """The words of a command, a path or a piece of code that stand for nothing here."""
     first, *words = span.split() or [""]
     if first == "./grade":
-        rows = tuple(known.rows)
-        return [w for w in words if w not in known.words and not any(r.startswith(w) for r in rows)]
+        return _refused(shlex.split(span, comments=True)[1:], known)
     if first == "make":
-        words = [word for word in shlex.split(span)[1:] if "=" not in word]
+        words = [word for word in shlex.split(span, comments=True)[1:] if "=" not in word]
         return [word for word in words if word not in known.targets]
     if FILE.fullmatch(span):
         return [] if (ROOT / span).exists() else [span]
-    if "/" in span:
+    if "/" in span or known.names is None:
         return []
     return [word for word in re.findall(r"\w*_\w*", span) if word not in known.names]
+
+
+def _refused(words: Sequence[str], known: Known) -> list[str]:
+    """The words behind ./grade that it does not take: options, assignments and names."""
+    command = words[0] if words and words[0] in known.options else ""
+    plain, wrong = _parted(words[1:] if command else words, known.options[command])
+    if command == "why":
+        return wrong + [name for name in plain if not known.accepts("", name)]
+    assignment = plain[0].upper() if plain else ""
+    if assignment not in ("", *rubric.assignments()):
+        return wrong + plain[:1]
+    return wrong + [n for n in plain[1:] if command or not known.accepts(assignment, n)]
+
+
+def _parted(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+    """The words that are no options and no value of one, and the options that are not there."""
+    plain, wrong, value = [], [], False
+    for word in words:
+        option = word.startswith("-")
+        if option and word not in options:
+            wrong.append(word)
+        elif not option and not value:
+            plain.append(word)
+        value = options.get(word, False)
+    return plain, wrong
 
 
 def _read(path: Path) -> str:
@@ -347,7 +424,7 @@ def _read(path: Path) -> str:
 
 def check(folder: Path) -> list[str]:
     """One line for each place where a handout and the code disagree. Raises Wrong."""
-    there = known()
+    there = known_to_students()
     return [
         line
         for path in sorted(folder.glob("*.md"))
@@ -356,6 +433,13 @@ def check(folder: Path) -> list[str]:
             *strays(_read(path), path.name, there),
         )
     ]
+
+
+def check_pages() -> list[str]:
+    """One line for each thing that is not there, but in a README or a page for instructors."""
+    students = replace(known_to_students(), names=None)
+    pages = {"README.student.md": students, "README.md": known(), "docs/instructor.md": known()}
+    return [line for name, k in pages.items() for line in strays(_read(ROOT / name), name, k)]
 
 
 def write(folder: Path) -> None:
@@ -375,7 +459,7 @@ def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
         if not parser.parse_args(argv).check:
             write(folder)
             return 0
-        lines = check(folder)
+        lines = [*check(folder), *check_pages()]
     except Wrong as fault:
         lines = [str(fault)]
     for line in lines:

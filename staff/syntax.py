@@ -44,11 +44,18 @@ def parse(source: bytes) -> Node:
 
 
 def functions(source: bytes | Node) -> dict[str, Function]:
-    """Name → definition, in the order of a file or its tree; of a name defined twice, the last."""
+    """Name → definition, in the order of a file or its tree; of a name defined twice, the last.
+
+    Definitions within a definition are its own affair.
+    """
     found = {}
-    for node in walk(parse(source) if isinstance(source, bytes) else source):
+    waiting = [parse(source) if isinstance(source, bytes) else source]
+    while waiting:
+        node = waiting.pop()
         if node.type == "function_definition" and (name := _name(node)) is not None:
             found[name] = Function(name, node.start_byte, node.end_byte, node)
+        else:
+            waiting.extend(reversed(node.children))
     return found
 
 

@@ -48,6 +48,8 @@ def test_a_missing_header_says_so(graded, tmp_path: Path) -> None:
         ("__attribute__((__constructor__)) static void early(void) {}\n", "silences the compiler"),
         ("#pragma GCC system_header\n", "silences the compiler"),
         ('# 1 "rand.h" 3\n', "silences the compiler"),
+        ('\f#line 1 "x.h"\n', "silences the compiler"),
+        ("#\fpragma\fGCC\fsystem_header\n", "silences the compiler"),
         ('    _Pragma("GCC diagnostic ignored \\"-Wunused\\"")\n', "silences the compiler"),
     ],
 )
@@ -145,7 +147,9 @@ def test_a_comment_or_a_string_silences_nothing(edited, graded) -> None:
     assert lost(graded(edited("rand.h", mark, text + mark), "randint64", "clean")) == []
 
 
-@pytest.mark.parametrize("kind", ["beside", "reference", "absolute"])
+@pytest.mark.parametrize(
+    "kind", ["beside", "reference", "absolute", "system", "form feed", "marker"]
+)
 def test_files_from_outside_llmc_are_refused(kind: str, graded, tmp_path: Path) -> None:
     """Else one line would hand in the reference, and what decides would not be in the key."""
     shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
@@ -153,9 +157,13 @@ def test_files_from_outside_llmc_are_refused(kind: str, graded, tmp_path: Path) 
     line = {
         "beside": '"helper.h"',
         "reference": '"../../reference/llmc/sampler.h"',
-        "absolute": f'"{REFERENCE / "llmc" / "sampler.h"}"',
-    }[kind]
-    (tmp_path / "llmc" / "sampler.h").write_text(f"#include {line}\n")
+    }.get(kind, f'"{REFERENCE / "llmc" / "sampler.h"}"')
+    pretence = {  # to be a header of the system
+        "system": "#pragma GCC system_header\n",
+        "form feed": "#\fpragma GCC system_header\n",
+        "marker": '# 1 "q.h" 3\n',
+    }.get(kind, "")
+    (tmp_path / "llmc" / "sampler.h").write_text(f"{pretence}#include {line}\n")
     result = graded(tmp_path, "sample_softmax", "randint64")
     assert lost(result) == ["sample_softmax"]
     row = result.parts[0].items[1].rows[0]
@@ -223,3 +231,38 @@ def test_a_finding_names_the_students_line_not_the_helpers(edited, graded) -> No
     tree = edited("tokenizer.h", "must_malloc((size_t)length + 1)", "must_malloc(1)")
     row = graded(tree, "tokenizer").parts[0].items[0].rows[0]
     assert "in tokenizer_init (llmc/tokenizer.h:" in row.message
+
+
+@pytest.mark.parametrize(
+    "pattern", ["toolchain-*.json", "sampler-*/*.json", "sampler-*/*.files", "observe-*.o"]
+)
+@pytest.mark.parametrize("content", [b"", b"[" * 10**5])
+@pytest.mark.slow
+def test_what_is_spoilt_in_the_cache_is_made_again(
+    pattern: str, content: bytes, graded, tmp_path: Path
+) -> None:
+    tree = Tree("reference", {})
+    assert lost(graded(tree, "sample_softmax", build=tmp_path)) == []
+    spoilt = list((tmp_path / "cache").glob(pattern))
+    for path in spoilt:
+        path.write_bytes(b"" if pattern.endswith(".o") else content)
+    if pattern.endswith(".o"):
+        shutil.rmtree(next((tmp_path / "cache").glob("sampler-*")))
+    assert spoilt
+    assert lost(graded(tree, "sample_softmax", build=tmp_path)) == []
+
+
+def test_a_link_is_no_source_file(graded, tmp_path: Path) -> None:
+    """It may lead to what is not the student's, or to what never ends."""
+    shutil.copytree(REFERENCE / "llmc", tmp_path / "llmc")
+    (tmp_path / "llmc" / "sampler.h").unlink()
+    (tmp_path / "llmc" / "sampler.h").symlink_to(REFERENCE / "llmc" / "sampler.h")
+    (tmp_path / "llmc" / "a.h").symlink_to("/dev/zero")
+    assert lost(graded(tmp_path, "sample_softmax", "randint64")) == ["sample_softmax"]
+
+
+def test_hardly_any_space_is_no_verdict(graded, monkeypatch) -> None:
+    full = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    with pytest.raises(OSError, match="hardly any space is left"):
+        graded(Tree("reference", {}), "randint64")

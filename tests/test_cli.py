@@ -264,3 +264,37 @@ def test_what_a_student_names_a_file_cannot_steer_the_terminal(tmp_path: Path) -
     seen = grade("A0", "-v", "--student", str(tmp_path), "sample_softmax")
     assert "compile llmc/sampler.h" in seen.stdout
     assert "\x1b" not in seen.stdout
+
+
+def test_reports_are_whole_though_nobody_reads_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    command = f"{sys.executable} {ROOT / 'grade'} A0 randint64 --reference --json {path} | true"
+    subprocess.run(["sh", "-c", command], check=False, stderr=subprocess.DEVNULL)
+    assert json.loads(path.read_text())["parts"][0]["score"] == "2"
+
+
+@pytest.mark.slow
+def test_right_code_keeps_its_points_with_all_descriptors_closed(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    command = f"{sys.executable} {ROOT / 'grade'} A0 --reference --json {path} <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+    part = json.loads(path.read_text())["parts"][0]
+    assert part["score"] == part["possible"]
+
+
+@pytest.mark.parametrize(
+    "words", [("why", "\x1b[31mx"), ("A0", "\x1b[31m"), ("A0", "--student", "\x1b")]
+)
+def test_what_was_typed_cannot_steer_the_terminal(words: tuple[str, ...]) -> None:
+    assert "\x1b" not in grade(*words).stderr
+
+
+def test_a_report_has_a_file_of_its_own_outside_llmc(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "llmc", tmp_path / "llmc")
+    words = ("A0", "randint64", "--student", str(tmp_path), "--json")
+    source = tmp_path / "llmc" / "sampler.h"
+    for target in (source, tmp_path):
+        assert "no place for a report" in grade(*words, str(target)).stderr
+    assert source.read_bytes() == (ROOT / "llmc" / "sampler.h").read_bytes()
+    twice = grade(*words, str(tmp_path / "x"), "--html", str(tmp_path / "x"))
+    assert (twice.returncode, "two reports into one file" in twice.stderr) == (2, True)

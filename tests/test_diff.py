@@ -380,7 +380,7 @@ def chosen(name: str) -> list[str]:
         ("random_p", ["random_permutation"]),
         ("tokenizer", ["tokenizer_init", "tokenizer_decode", "tokenizer_free"]),
         ("tokenizer_d", ["tokenizer_decode"]),
-        ("cle", ["dataloader_free", "evalloader_free"]),
+        ("cle", ["tokenizer_free", "dataloader_free", "evalloader_free"]),
         ("sample_softmax", ["sample_softmax"]),
         ("sampler.h", ["random_u32", "random_f32", "sample_softmax", OUTSIDE]),
         ("llmc/sampler.h", ["random_u32", "random_f32", "sample_softmax", OUTSIDE]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import pytest
 
 from autograder import rubric
 from autograder.rubric import ROOT
-from staff import handouts, mutants, strip, syntax
+from staff import handouts, mutants, release, strip, syntax
 from staff.handouts import Wrong
 from staff.trees import Tree
 
@@ -50,7 +51,7 @@ def fences(path: Path) -> list[Fence]:
 
 @pytest.fixture(scope="module")
 def known() -> handouts.Known:
-    return handouts.known()
+    return handouts.known_to_students()
 
 
 def programs() -> list[tuple[Fence, Fence]]:
@@ -61,12 +62,14 @@ def programs() -> list[tuple[Fence, Fence]]:
 
 def run_c(source: str, folder: Path) -> str:
     """Compiles against the reference, without a warning, and returns what the program prints."""
-    (folder / "try.c").write_text(source.replace("/tmp/", f"{folder}/"))
+    (folder / "build" / "try").mkdir(parents=True)
+    (folder / "build" / "try" / "try.c").write_text(source)
     flags = ["-std=gnu11", "-O1", "-Wall", f"-I{ROOT / 'reference'}"]
-    command = ["cc", *flags, "-o", "try", "try.c", "-lm"]
+    command = ["cc", *flags, "-o", "build/try/try", "build/try/try.c", "-lm"]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert (made.returncode, made.stderr) == (0, "")
-    ran = subprocess.run([folder / "try"], cwd=folder, capture_output=True, text=True, timeout=60)
+    program = folder / "build" / "try" / "try"
+    ran = subprocess.run([program], cwd=folder, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
 
@@ -88,6 +91,10 @@ def pitfalls(path: Path) -> set[tuple[str, str]]:
 
 def test_the_handouts_agree_with_the_code() -> None:
     assert handouts.check(handouts.FOLDER) == []
+
+
+def test_the_readmes_and_the_page_for_instructors_agree_with_the_code() -> None:
+    assert handouts.check_pages() == []
 
 
 def test_the_first_handout_has_every_row_and_header_and_no_points_of_its_own() -> None:
@@ -188,15 +195,79 @@ def test_the_first_function_alone_earns_the_first_row(graded) -> None:
     assert [item.verdict for item in part.items] == ["ok", "todo"]
 
 
+# What "Write it" says, in C.
+WRITTEN = """
+    state->seed_ = seed;
+    state->MATRIX_A[0] = 0, state->MATRIX_A[1] = 0x9908b0df;
+    state->left_ = 1, state->next_ = 0;
+    state->state_[0] = (unsigned int)seed;
+    for (unsigned int j = 1; j < MERSENNE_STATE_N; j++) {
+        unsigned int w = state->state_[j - 1];
+        state->state_[j] = 1812433253u * (w ^ (w >> 30)) + j;
+    }
+"""
+PLACE = re.compile(r"hint\s+write it at (\S+):(\d+), in place of the line that says\s+TODO")
+
+
+@pytest.fixture
+def unpacked(tmp_path: Path) -> Path:
+    """The pack as a student has it, with the packages of this folder."""
+    lists = release.lists()
+    there = {str(p.relative_to(ROOT)) for pattern in lists.student for p in ROOT.glob(pattern)}
+    content = release.archive(release.choose(ROOT, sorted(there), lists), 0)
+    subprocess.run(["tar", "-xzf", "-"], cwd=tmp_path, input=content, check=True)
+    (tmp_path / "llmc-student" / ".venv").symlink_to(ROOT / ".venv")
+    return tmp_path / "llmc-student"
+
+
+def commands(path: Path, heading: str) -> list[str]:
+    """The lines of the `sh` blocks below a heading."""
+    section = path.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].partition("\n## ")[0]
+    blocks = [body for _, tag, body in FENCE.findall(section) if tag == "sh"]
+    return [line for block in blocks for line in block.splitlines()]
+
+
+@pytest.mark.slow
+def test_readme_and_handout_lead_to_the_first_point_in_an_unpacked_pack(unpacked: Path) -> None:
+    def said(command: str, status: int) -> str:
+        env = {name: v for name, v in os.environ.items() if not name.startswith("MAKE")}
+        shell = ["sh", "-c", command]
+        ran = subprocess.run(shell, cwd=unpacked, env=env, capture_output=True, text=True)
+        assert (ran.returncode, ran.stderr) == (status, "")
+        return ran.stdout
+
+    start, grade = commands(unpacked / "README.md", "Two commands")
+    assert "handouts/A0-data-and-randomness.md" in said(start, 0)
+    table = said(grade, 1)
+    assert "> todo  manual_seed" in table
+    assert "A0 · C: 0 of 100 points." in table
+    (file, number), *others = PLACE.findall(table)
+    header = unpacked / file
+    lines = header.read_text().splitlines(keepends=True)
+    at = int(number) - 1
+    shown = next(f.body for f in fences(unpacked / "handouts" / A0.name) if f.tag == "c")
+    assert (others, lines[at]) == ([], '    TODO("A0: manual_seed");\n')
+    assert shown.endswith("".join(lines[at - 3 : at + 2]))  # comment, line and brace
+    header.write_text("".join([*lines[: at - 3], WRITTEN.lstrip("\n"), *lines[at + 1 :]]))
+    (again,) = commands(unpacked / "handouts" / A0.name, "The first point, in ten minutes")
+    assert "ok    manual_seed                   2/2" in said(again, 0)
+
+
+def test_the_first_point_is_ten_minutes_away() -> None:
+    readme = (ROOT / "README.student.md").read_text(encoding="utf-8")
+    path = [readme.partition("is for looking up.")[0]]
+    path += [A0.read_text(encoding="utf-8").partition("\n## How to work\n")[0]]
+    assert sum(len(text.split()) for text in path) < 7 * 200  # a minute; three more to work
+
+
 def test_the_golden_vector_is_printed_by_the_quoted_command(tmp_path: Path) -> None:
     pairs = list(pairwise(fences(A0)))
-    (command, output), *others = [p for p in pairs if p[0].body.startswith("printf '#include")]
+    (command, output), *others = [p for p in pairs if "printf '#include" in p[0].body]
     assert (command.tag, output.tag, others) == ("sh", "output", [])
     root = tmp_path / "root"
     root.mkdir()
     (root / "llmc").symlink_to(ROOT / "reference" / "llmc")
-    here = command.body.replace("/tmp/", f"{tmp_path}/")
-    ran = subprocess.run(["sh", "-c", here], cwd=root, capture_output=True, text=True)
+    ran = subprocess.run(["sh", "-c", command.body], cwd=root, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == output.body
     numpy_draws = np.random.RandomState(137).randint(0, 2**32, size=5, dtype=np.uint32)
@@ -348,6 +419,8 @@ def test_one_wrong_handout_leaves_all_as_they_are(
     "text",
     [
         "`./grade A0 randint32`, `./grade A0 rand`, `./grade A0 --list`, `./grade why manual_seed`",
+        "`./grade a0 llmc/rand.h next`, `./grade why random_u32`, `./grade A0 --html FILE clean`",
+        "`./grade`, `./grade doctor`, `./grade pack A0 -o FILE --anyway`, `./grade start A0`",
         '```sh\ncd dev/test && make TEST_CFLAGS="-O0 -g" test_gpt2 && ./test_gpt2\n```',
         "`make data TEXT=mine.txt`, `llmc/rand.h`, `build/probes/rand`, `.data/x_y.bin`",
         "`shuffle_rng`, `manual_seed(&s, 137)`, `safe_printf(tokenizer_decode(...))`, `uint16_t`",
@@ -366,6 +439,14 @@ def test_what_is_there_may_be_named(text: str, known: handouts.Known) -> None:
         ("\n`./grade A0 randint33`", "x.md:2: `./grade A0 randint33`: there is no randint33"),
         ("`./grade A0 --lits`", "x.md:1: `./grade A0 --lits`: there is no --lits"),
         ("`./grade wyh clean`", "x.md:1: `./grade wyh clean`: there is no wyh"),
+        ("`./grade why the`", "x.md:1: `./grade why the`: there is no the"),
+        ("`./grade A0 your`", "x.md:1: `./grade A0 your`: there is no your"),
+        ("`./grade A0 --anyway`", "x.md:1: `./grade A0 --anyway`: there is no --anyway"),
+        ("`./grade pack A0 clean`", "x.md:1: `./grade pack A0 clean`: there is no clean"),
+        ("`./grade A0 --reference`", "x.md:1: `./grade A0 --reference`: there is no --reference"),
+        ("`./grade diff A0`", "x.md:1: `./grade diff A0`: there is no diff"),
+        ("`make release`", "x.md:1: `make release`: there is no release"),
+        ("`make dev`", "x.md:1: `make dev`: there is no dev"),
         ("```sh\n./grade A7\n```", "x.md:2: `./grade A7`: there is no A7"),
         ("```sh\ncd x && make date\n```", "x.md:2: `make date`: there is no date"),
         ("`llmc/ran.h`", "x.md:1: `llmc/ran.h`: there is no llmc/ran.h"),
@@ -375,3 +456,12 @@ def test_what_is_there_may_be_named(text: str, known: handouts.Known) -> None:
 )
 def test_what_is_not_there_is_found(text: str, line: str, known: handouts.Known) -> None:
     assert handouts.strays(text, "x.md", known) == [line]
+
+
+def test_staff_have_more_and_a_page_may_name_the_row_that_it_adds() -> None:
+    staff = handouts.known()
+    text = "`./grade diff A0 --student DIR`, `./grade A0 --reference --fresh`, `make mutants A0`"
+    assert handouts.strays(f"{text}, `make dev`, `no_code_here`", "x.md", staff) == []
+    text = "`./grade A0 mine`\n"
+    assert handouts.strays(text, "x.md", staff) == ["x.md:1: `./grade A0 mine`: there is no mine"]
+    assert handouts.strays(f'{text}```toml\nid = "mine"\n```\n', "x.md", staff) == []

@@ -132,3 +132,12 @@ def test_asan_that_did_not_start_is_started_again_without_randomisation(tmp_path
 def test_a_program_that_never_starts_fails_all_the_same(tmp_path: Path) -> None:
     seen = observed(tmp_path, "exit 1")
     assert (seen.ending.kind, dict(seen.values)) == ("exit", {})
+
+
+def test_a_folder_that_became_a_link_is_unlinked_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "victim" / "inner").mkdir(parents=True)
+    (tmp_path / "victim" / "inner").chmod(0o500)
+    (tmp_path / "run").symlink_to(tmp_path / "victim")
+    observe._remove(tmp_path / "run")
+    assert not (tmp_path / "run").is_symlink()
+    assert (tmp_path / "victim" / "inner").stat().st_mode & 0o777 == 0o500

@@ -95,7 +95,11 @@ def _once(
     """Grades, writes the files that were asked for, and prints the table."""
     out = terminal.console()
     files = {name: path for name in FORMATS if (path := getattr(arguments, name)) is not None}
+    if len({path.resolve() for path in files.values()}) < len(files):
+        raise Usage("two reports into one file")
     for name, path in files.items():
+        if path.is_dir() or path.resolve().is_relative_to(options.student / "llmc"):
+            raise Usage(f"{path}: no place for a report")
         if path.is_file() or not path.exists():
             write_output(path, FORMATS[name][1](document.unfinished(loaded, options, selected)))
     theirs = read(options.student)
@@ -105,9 +109,9 @@ def _once(
         state.remember(result, theirs)
     if arguments.watch:
         out.clear()
-    terminal.table(result, out, arguments.verbose or bool(options.names))
     for name, path in files.items():
         write_output(path, FORMATS[name][1](document.document(result)))
+    terminal.table(result, out, arguments.verbose or bool(options.names))
     if arguments.gdb:
         _debug(result)
     return _status(result)

@@ -18,7 +18,7 @@ def saves(student: Path) -> Iterator[None]:
     yield
     while True:
         seen = _look(student)
-        while seen == graded:
+        while seen == graded or not seen:
             time.sleep(PAUSE)
             seen = _look(student)
         while (again := _look_later(student)) != seen:

@@ -148,7 +148,7 @@ def diagnosis(findings: Iterable[Finding], out: Console) -> None:
 
 def packed(archive: Packed, target: Path, out: Console) -> None:
     """What went into an archive, and what a student should know before handing it in."""
-    out.print(f"{target}: {len(archive.files)} files, sha256 {archive.sha256[:16]}...")
+    out.print(f"{plain(str(target))}: {len(archive.files)} files, sha256 {archive.sha256[:16]}...")
     for name in archive.files:
         out.print(f"  {plain(name)}")
     broken = tuple(f"llmc/{built.probe}.h" for built in archive.broken)

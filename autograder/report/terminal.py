@@ -36,7 +36,8 @@ def console() -> Console:
 
 def complain(message: str) -> None:
     """One line on stderr."""
-    Console(stderr=True, highlight=False, markup=False, soft_wrap=True).print(f"grade: {message}")
+    screen = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    screen.print("grade: " + "\n".join(map(plain, message.split("\n"))))
 
 
 @contextmanager
