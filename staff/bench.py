@@ -13,7 +13,6 @@ import platform
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -114,7 +113,7 @@ def watched(
         _touch(tree, probe)
         _wait_for_tables(log, tables + 1)
         yield probe, time.monotonic() - started
-    process.send_signal(signal.SIGINT)
+    process.terminate()
     process.wait()
 
 
