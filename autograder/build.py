@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder import sandbox
 from autograder.files import digest, read_json, scratch_folder, write_whole
-from autograder.rubric import ROOT
+from autograder.rubric import PYTHON, ROOT, SUFFIXES, module
 from autograder.sandbox import REPORT_STATUS
 from autograder.sources import read, silenced
 
@@ -87,6 +87,12 @@ class Built:
     binary: Path | None
     notes: tuple[Note, ...] = ()
     silenced: tuple[tuple[str, str], ...] = ()  # (where, what) hides diagnostics
+
+    @property
+    def file(self) -> str:
+        """The student's file that it observes."""
+        suffix = SUFFIXES["python" if self.probe.endswith(PYTHON) else "c"]
+        return f"llmc/{module(self.probe)}{suffix}"
 
     @property
     def error(self) -> Note | None:
@@ -309,7 +315,7 @@ def _runtime(tools: Toolchain, build: Path) -> Path:
 
 def _first_key(source: Source, tools: Toolchain) -> str:
     ours = [source.path.read_bytes(), Path(__file__).read_bytes()]
-    ours += [path.read_bytes() for path in sorted(RUNTIME.iterdir())]
+    ours += [path.read_bytes() for path in sorted(RUNTIME.glob("*.[ch]"))]
     return digest(source.name, tools.compiler, tools.version, *tools.flags, *ours)[:16]
 
 

@@ -118,6 +118,7 @@ def _missing(ending: Ending, name: str, said: str) -> Exception:
         return Waiting(ending.what)
     words = {
         "report": f"the program was stopped: {ending.what}",
+        "raised": f"it raised {ending.what}",
         "signal": f"the program was ended by {ending.what}",
         "exit": f"the program ended itself with status {ending.what} before it was done",
         "time": "the program ran out of time",

@@ -17,10 +17,12 @@ import numpy as np
 from autograder import sandbox
 from autograder.files import digest, read_json, write_whole
 from autograder.sandbox import REPORT_STATUS
+from autograder.zygote import Zygote
 
 TYPES = {
     b"i64": np.int64,
     b"i32": np.int32,
+    b"u64": np.uint64,
     b"u32": np.uint32,
     b"u8": np.uint8,
     b"f32": np.float32,
@@ -35,6 +37,7 @@ VALGRIND = re.compile(r"^==\d+==(?: |$)", re.MULTILINE)  # how its lines start, 
 RECORDS = 256  # in one case
 STREAMS = ("stdout", "stderr", "observations")  # of an outcome, as bytes
 TODO_STATUS = 77
+RAISED_STATUS = 98  # of a Python case that an exception ended
 
 Array = np.ndarray
 
@@ -45,7 +48,8 @@ class Malformed(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a case ended. `kind`: ended, todo, report, signal, exit, time, memory, output, processes.
+    """How a case ended. `kind`: ended, todo, report, raised, signal, exit, time, memory, output,
+    processes.
 
     `what` says more, in words that are the same in every run: the unwritten function, the
     sanitizer's finding, the signal's name, the exit status.
@@ -79,6 +83,7 @@ class Case:
     data: Path | None = None
     leaks: bool = False  # whether to look for lost memory
     runner: tuple[str, ...] = ()  # a command to run the program under
+    forked: bool = False  # `binary` is a bundle of Python, to be forked off the zygote
 
     def argv(self) -> tuple[str, ...]:
         data = (str(self.data),) if self.data else ()
@@ -140,17 +145,31 @@ def _run(
     scratch.mkdir(parents=True, exist_ok=True)
     folders = [Path(tempfile.mkdtemp(prefix="run-", dir=scratch)) for _ in cases]
     try:
-        jobs = [_job(case, folder) for case, folder in zip(cases, folders, strict=True)]
-        outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
-        for i, outcome in enumerate(outcomes):
-            quick = not outcome.stopped and outcome.seconds < 5
-            if quick and not outcome.observations and outcome.status != 0:  # no main() reached
-                again = sandbox.run_again(jobs[i])
-                outcomes[i] = again if again and again.observations else outcome
+        with Zygote() as zygote:
+            pairs = zip(cases, folders, strict=True)
+            jobs = [_job(case, folder, zygote) for case, folder in pairs]
+            outcomes = sandbox.run_all(jobs, parallel, lambda *_: done(), zygote.pids)
+            for i, outcome in enumerate(outcomes):
+                outcomes[i] = _second_try(cases[i], jobs[i], outcome, zygote)
         return outcomes
     finally:
         for folder in folders:
             _remove(folder)
+
+
+def _second_try(
+    case: Case, job: sandbox.Job, outcome: sandbox.Outcome, zygote: Zygote
+) -> sandbox.Outcome:
+    """What was no fault of the case's: ASan did not start, or another case killed the zygote."""
+    if case.forked:
+        if outcome.status != -signal.SIGKILL or outcome.stopped or not zygote.deaths:
+            return outcome
+        return sandbox.run_all([job], 1, spare=zygote.pids)[0]
+    quick = not outcome.stopped and outcome.seconds < 5
+    if quick and not outcome.observations and outcome.status != 0:  # no main() reached
+        again = sandbox.run_again(job)
+        return again if again and again.observations else outcome
+    return outcome
 
 
 def _kept_path(case: Case, build: Path) -> Path:
@@ -176,10 +195,11 @@ def _to_json(outcome: sandbox.Outcome) -> bytes:
     return json.dumps(raw | {name: raw[name].decode("latin-1") for name in STREAMS}).encode()
 
 
-def _job(case: Case, folder: Path) -> sandbox.Job:
+def _job(case: Case, folder: Path, zygote: Zygote) -> sandbox.Job:
     env = environment(folder, case.limits, case.leaks)
     roomy = replace(case.limits, memory_mib=case.limits.memory_mib + 512)
-    return sandbox.Job(case.argv(), folder, env, roomy, observe=True)
+    starter = zygote.start if case.forked else None
+    return sandbox.Job(case.argv(), folder, env, roomy, observe=True, starter=starter)
 
 
 def _remove(folder: Path) -> None:
@@ -248,6 +268,8 @@ def _ending(outcome: sandbox.Outcome, values: Mapping[str, Array]) -> Ending:
         return Ending("memory")
     if outcome.status == TODO_STATUS:
         return Ending("todo", _unwritten(text))
+    if outcome.status == RAISED_STATUS:
+        return Ending("raised", (text.strip().splitlines() or [""])[-1][:200])
     if outcome.status == REPORT_STATUS:
         return Ending("report", _finding(text))
     if outcome.status < 0:
@@ -259,7 +281,7 @@ def _ending(outcome: sandbox.Outcome, values: Mapping[str, Array]) -> Ending:
 
 def _unwritten(text: str) -> str:
     """The function that TODO() named last."""
-    names = re.findall(r"^TODO: (?:A\d+: )?(\w{1,64}) is not", text, re.MULTILINE)
+    names = re.findall(r"^TODO: (?:A\d+: )?([\w.]{1,64}) is not", text, re.MULTILINE)
     return names[-1] if names else ""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 ASSIGNMENTS = ROOT / "assignments"
 SUFFIXES = {"c": ".h", "python": ".py"}  # of a part's files
+PYTHON = "_py"  # what the name of a probe in Python ends with
 KINDS = {  # of evidence that a credit can be
     "unit": "one function, or a path through it, on a state the probe made",
     "golden": "values that somebody else published or computed",
@@ -61,7 +62,8 @@ class Item:
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """The probes its credits look at; a probe is called as the module it observes."""
+        """The probes its credits look at; a probe is called as the module it observes, and in
+        Python ends with _py."""
         return tuple(dict.fromkeys(credit.probe for credit in self.credits))
 
 
@@ -84,7 +86,7 @@ class Part:
 
     def files_of(self, item: Item) -> tuple[str, ...]:
         """Those of them that an item is about."""
-        return tuple(f"llmc/{probe}{SUFFIXES[self.id]}" for probe in item.probes)
+        return tuple(f"llmc/{module(probe)}{SUFFIXES[self.id]}" for probe in item.probes)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ class Rubric:
 
     def probe(self, name: str) -> Path:
         """The source of a probe."""
-        return self.folder / "probes" / f"{name}.c"
+        suffix = ".py" if name.endswith(PYTHON) else ".c"
+        return self.folder / "probes" / f"{name}{suffix}"
 
     @property
     def handout(self) -> str:
@@ -111,6 +114,11 @@ class Rubric:
         for part in self.parts:
             for item in part.items:
                 yield part, item
+
+
+def module(probe: str) -> str:
+    """What a probe observes, without its suffix."""
+    return probe.removesuffix(PYTHON)
 
 
 def assignments() -> list[str]:

@@ -15,13 +15,13 @@ from types import ModuleType
 
 import numpy as np
 
-from autograder import build, observe, sandbox
+from autograder import build, observe, python, sandbox
 from autograder.build import Built, Source, Toolchain
 from autograder.compare import Cannot, Mismatch, Seen, Waiting
 from autograder.files import scratch_folder, sweep
 from autograder.observe import Array, Case, Observed
 from autograder.results import ItemResult, Options, PartResult, Result, Row
-from autograder.rubric import ROOT, Credit, Item, Part, Rubric
+from autograder.rubric import PYTHON, ROOT, Credit, Item, Part, Rubric
 from autograder.sources import read, stub_line
 
 REFERENCE = ROOT / "reference"
@@ -65,15 +65,19 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
 
 
 def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]]:
-    """The parts and their items that the names mean."""
-    for name in names:
+    """The parts and their items that the names mean; a part's name leaves out the other parts."""
+    parts = {part.id for part in rubric.parts} & set(names) or {part.id for part in rubric.parts}
+    others = [name for name in names if name not in parts]
+    for name in others:
         if not any(_means((name,), part, item) for part, item in rubric.items()):
             raise UnknownName(name)
     chosen = []
     for part in rubric.parts:
-        items = [item for item in part.items if _means(names, part, item)]
-        if items:
+        items = [item for item in part.items if _means(others, part, item)]
+        if items and part.id in parts:
             chosen.append((part, items))
+    if not chosen:
+        raise UnknownName(others[0])
     return chosen
 
 
@@ -81,7 +85,7 @@ def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
     ids = {other.id for other in part.items}
     exact = ids | _forms(part.files)
-    whole = {part.id, item.id, item.title, *item.functions}
+    whole = {item.id, item.title, *item.functions}
     whole |= _forms(part.files_of(item)) - ids
     return not names or any(
         name in whole or (name != "" and name not in exact and item.id.startswith(name))
@@ -186,10 +190,27 @@ def _build(
         progress("building", count[0], len(sources))
 
     progress("building", 0, len(sources))
-    built = build.programs(sources, student, tools, options.build, options.parallel, done)
+    built = programs(sources, student, tools, options.build, options.parallel, done)
     if options.by_hand:
         _link(built.values(), options.build / "probes")
     return built
+
+
+def programs(
+    sources: Sequence[Source],
+    student: Path,
+    tools: Toolchain,
+    folder: Path,
+    parallel: int,
+    done: Callable[[], None] = lambda: None,
+) -> dict[str, Built]:
+    """Builds what is C, and bundles what is Python."""
+    ours = [source for source in sources if source.path.suffix == ".py"]
+    others = [source for source in sources if source not in ours]
+    built = python.bundles(ours, student, folder, done) if ours else {}
+    if others:
+        built |= build.programs(others, student, tools, folder, parallel, done)
+    return {source.name: built[source.name] for source in sources}
 
 
 def _link(built: Iterable[Built], folder: Path) -> None:
@@ -218,13 +239,15 @@ def _cases(
         if credit.big and not sandbox.can_write(options.build, BIG.file_mib):
             continue
         limits = BIG if credit.big else sandbox.Limits()
-        if tools.runner:
+        forked = credit.probe.endswith(PYTHON)
+        runner = () if forked else tools.runner
+        if runner:
             limits = replace(limits, cpu_seconds=SLOWER * limits.cpu_seconds, wall_seconds=600)
         seed = rubric.seed if options.fresh is None else options.fresh
         data = options.data if credit.data else None
         leaks = "leak" in tools.sanitizers
         cases[credit.probe, credit.case] = Case(
-            binary, credit.case, limits, seed, data, leaks, tools.runner
+            binary, credit.case, limits, seed, data, leaks, runner, forked
         )
     return cases
 
@@ -233,7 +256,7 @@ def case_of(credit: Credit, result: Result) -> Case | None:
     """What a credit's case runs; None where its probe does not compile, or it cannot run here."""
     rubric, options = result.rubric, result.options
     source = Source(credit.probe, rubric.probe(credit.probe))
-    built = build.programs([source], options.student, result.tools, options.build, 1)
+    built = programs([source], options.student, result.tools, options.build, 1)
     cases = _cases(rubric, [credit], built, result.tools, options)
     return cases.get((credit.probe, credit.case))
 
@@ -278,13 +301,8 @@ def _wanted(
     probes = {credit.probe for credit in credits}
     if options.fresh is None:
         return {key: values for probe in probes for key, values in golden(rubric, probe).items()}
-    ours = build.programs(
-        [Source(name, rubric.probe(name)) for name in sorted(probes)],
-        REFERENCE,
-        tools,
-        options.build,
-        options.parallel,
-    )
+    sources = [Source(name, rubric.probe(name)) for name in sorted(probes)]
+    ours = programs(sources, REFERENCE, tools, options.build, options.parallel)
     seen = _observe(rubric, credits, ours, tools, options, cached=True)
     stopped = [case for (_, case), observed in seen.items() if observed.ending.kind != "ended"]
     if stopped:

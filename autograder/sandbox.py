@@ -14,11 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn, Protocol
 
 MIB = 1 << 20
 REPORT_STATUS = 99  # what a sanitizer, or valgrind, is told to end a program with
@@ -36,16 +36,31 @@ class Limits:
     processes: int = 256
 
 
+class Process(Protocol):
+    """What is asked of a started job; subprocess.Popen is one."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    @property
+    def stderr(self) -> IO[bytes] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 @dataclass(frozen=True)
 class Job:
     """A command, by its path, to run in `folder` with `env` alone (of which a shell may have added
-    PWD and the like); `observe` gives it a descriptor, OBS_FD."""
+    PWD and the like); `observe` gives it a descriptor, OBS_FD. A `starter` starts it in another way
+    than as a program: it is given the job, its environment and that descriptor."""
 
     argv: tuple[str, ...]
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
     limits: Limits = Limits()
     observe: bool = False
+    starter: Callable[[Job, Mapping[str, str], int], Process] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,17 +84,20 @@ TICK = 0.02  # seconds between two looks at the clock and at memory
 
 
 def run_all(
-    jobs: Iterable[Job], parallel: int, done: Callable[[int, Outcome], None] | None = None
+    jobs: Iterable[Job],
+    parallel: int,
+    done: Callable[[int, Outcome], None] | None = None,
+    spare: Callable[[], Collection[int]] = tuple,
 ) -> list[Outcome]:
     """Runs the jobs, `parallel` at a time, and returns their outcomes in order.
 
     While it works, any orphan that falls to this process is killed, so no other thread of the
-    caller may start processes meanwhile.
+    caller may start processes meanwhile; `spare` names those that a job's starter keeps.
     """
     waiting = list(enumerate(jobs))[::-1]
     outcomes: dict[int, Outcome] = {}
     total = len(waiting)
-    with _Watch() as watch:
+    with _Watch(spare) as watch:
         while len(outcomes) < total:
             while waiting and len(watch.running) < parallel:
                 index, job = waiting.pop()
@@ -151,11 +169,13 @@ class _Running:
         for fd in self.pipes:
             os.set_blocking(fd, False)
 
-    def _start(self, env: dict[str, str], passed: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    def _start(self, env: dict[str, str], passed: tuple[int, ...]) -> Process:
         """Starts the job; its folder is made again should another job have removed it.
 
         Raises FileNotFoundError where there is no such program.
         """
+        if self.job.starter is not None:
+            return self.job.starter(self.job, env, passed[0])
         if shutil.which(self.job.argv[0], path=env.get("PATH", "")) is None:
             raise FileNotFoundError(f"{self.job.argv[0]}: cannot be run")
         for left in (2, 1, 0):
@@ -228,7 +248,8 @@ class _Running:
 class _Watch:
     """The running jobs and the one selector on all their pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self, spare: Callable[[], Collection[int]]) -> None:
+        self.spare = spare
         self.running: list[_Running] = []
         self.selector = selectors.DefaultSelector()
         self.looked = 0.0
@@ -313,6 +334,7 @@ class _Watch:
         deadline = time.monotonic() + 10  # those that change their pid faster than we look stay
         while time.monotonic() < deadline:
             ours = {run.process.pid for run in self.running} | self.others
+            ours |= set(self.spare())
             orphans = [pid for pid in _children(os.getpid()) if pid not in ours]
             if not orphans:
                 return
@@ -333,11 +355,11 @@ def _launcher(limits: Limits) -> list[str]:
     cpu, blocks = limits.cpu_seconds, limits.file_mib * MIB // 512
     lines = ("-c 0", f"-S -t {cpu}", f"-H -t {cpu + 1}", f"-f {blocks}")
     script = "".join(f"ulimit {line} 2>/dev/null; " for line in lines) + 'exec "$@"'
-    return ["/bin/sh", "-c", script, "sh", *_die_with_us()]
+    return ["/bin/sh", "-c", script, "sh", *end_with_us()]
 
 
 @functools.cache
-def _die_with_us() -> list[str]:
+def end_with_us() -> list[str]:
     """What has the kernel kill a job should the grader be killed, where there is such a command."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     words = [setpriv or "", "--pdeathsig", "KILL"]
@@ -356,6 +378,7 @@ def _set_subreaper(on: bool) -> bool:
 
 
 def _kill(pid: int) -> None:
+    assert pid > 0, "0 and less are whole groups of processes"
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
 

@@ -98,13 +98,18 @@ def _string_end(text: str, at: int) -> int:
 def place(files: Mapping[str, bytes], names: Sequence[str], function: str) -> str:
     """`llmc/rand.h:40`: where a function's TODO stands, else its definition; "" if nowhere."""
     word = re.escape(function.encode())
-    todo, definition = rb"TODO \(A\d\): %b\b", rb"^\w[^;\n]*\b%b\([^;{]{0,400}\{"
-    return _find(files, names, todo % word) or _find(files, names, definition % word)
+    patterns = [rb"TODO \(A\d\): %b(?![\w.])" % word]
+    patterns += [rb"^\w[^;\n]*\b%b\([^;{]{0,400}\{" % word]
+    patterns += [rb"^ *(?:def|class) %b\b" % word.rpartition(b".")[2]]
+    found = (_find(files, names, pattern) for pattern in patterns)
+    return next((place for place in found if place), "")
 
 
 def stub_line(files: Mapping[str, bytes], names: Sequence[str], function: str) -> str:
     """Where the line stands that says that a function is not written; "" if nowhere."""
-    return _find(files, names, rb'TODO\("A\d: %b"\)' % re.escape(function.encode()))
+    return _find(
+        files, names, rb'(?:TODO|NotImplementedError)\("A\d: %b"\)' % re.escape(function.encode())
+    )
 
 
 def _find(files: Mapping[str, bytes], names: Sequence[str], pattern: bytes) -> str:

@@ -18,13 +18,20 @@ from autograder.rubric import ROOT
 KINDS = {np.dtype(dtype): kind.decode() for kind, dtype in observe.TYPES.items()}
 
 
+def oracle(assignment: str) -> dict[str, Any]:
+    """Probe → case → (origin, function of the seed), of reference/oracle/a0*.py."""
+    found: dict[str, Any] = {}
+    for path in sorted((ROOT / "reference" / "oracle").glob(f"{assignment.lower()}*.py")):
+        found |= importlib.import_module(f"reference.oracle.{path.stem}").CASES
+    return found
+
+
 def files(assignment: str) -> dict[Path, bytes]:
     """Path → content of each golden file of an assignment, one for each probe."""
-    oracle = importlib.import_module(f"reference.oracle.{assignment.lower()}")
     loaded = rubric.load(assignment)
     return {
         loaded.folder / "golden" / f"{probe}.json": _file(probe, cases, loaded.seed)
-        for probe, cases in oracle.CASES.items()
+        for probe, cases in oracle(assignment).items()
     }
 
 

@@ -133,7 +133,7 @@ C = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[ \t]*include[^\n]*" + TOKEN, re.DOT
 PYTHON = re.compile(
     r'#[^\n]*|""".*?"""|^[ \t]*(?:from|import) [^\n]*' + TOKEN, re.DOTALL | re.MULTILINE
 )
-LANGUAGES = {".h": C, ".c": C, ".cuh": C, ".cu": C, ".py": PYTHON}
+LANGUAGES = {".h": C, ".c": C, ".cuh": C, ".cu": C, ".py": PYTHON, ".pyi": PYTHON}
 
 
 def tokens(text: str, language: re.Pattern[str]) -> list[tuple[str, int]]:
@@ -157,22 +157,34 @@ def runs(words: Sequence[tuple[str, int]], length: int = RUN) -> Iterator[tuple[
 def solutions(reference: Path) -> dict[Run, str]:
     """Run → the file below `reference` that has it: of its regions, its variants and its oracle.
 
-    A region shorter than RUN is one run. What a variant shares with the stubs is no secret.
+    A region shorter than RUN is one run. What a variant shares with the stubs is no secret, nor is
+    what the oracle shares with the probes: the inputs that both make.
     """
     found: dict[Run, str] = {}
-    for path in sorted([*reference.glob("variants/**/*"), *reference.glob("oracle/*")]):
+    for path in sorted(reference.glob("oracle/*.py")):
+        words = tokens(_text(path), PYTHON)
+        found |= {run: _name(path, reference) for run, _ in runs(words)}
+    for path in _inputs(reference.parent):
+        for run, _ in runs(tokens(_text(path), PYTHON)):
+            found.pop(run, None)
+    for path in sorted(reference.glob("variants/**/*")):
         if path.suffix in LANGUAGES:
             words = tokens(_text(path), LANGUAGES[path.suffix])
             found |= {run: _name(path, reference) for run, _ in runs(words)}
     for name, stub in stubs(reference / "llmc").items():
         for run, _ in runs(tokens(stub, LANGUAGES[Path(name).suffix])):
             found.pop(run, None)
-    for path in sorted((reference / "llmc").iterdir()):
+    for path in sorted(path for path in (reference / "llmc").iterdir() if path.is_file()):
         for region in regions(_text(path)):
             words = tokens(region, LANGUAGES[path.suffix])
             length = max(1, min(RUN, len(words)))
             found |= {run: _name(path, reference) for run, _ in runs(words, length)}
     return found
+
+
+def _inputs(root: Path) -> list[Path]:
+    """The Python that makes a probe's inputs, and ours that loads it."""
+    return [*root.glob("assignments/**/*.py"), root / "autograder" / "run.py"]
 
 
 def regions(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from autograder.rubric import ROOT
 SOURCE, TARGET = ROOT / "reference" / "llmc", ROOT / "llmc"
 MARK = re.compile(r"^(\s*)(//|#) (BEGIN|END) SOLUTION$")
 LOOSE = re.compile(r"(BEGIN|END)\s+SOLUTION", re.IGNORECASE)
-TODO = re.compile(r"^\s*(?://|#) TODO \((A\d)\): (\w+)")
+TODO = re.compile(r"^\s*(?://|#) TODO \((A\d)\): ([\w.]+)")
 STUBS = {"//": 'TODO("{stage}: {name}");', "#": 'raise NotImplementedError("{stage}: {name}")'}
 
 

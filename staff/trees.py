@@ -20,16 +20,20 @@ BUILD = ROOT / "build"
 
 @dataclass(frozen=True)
 class Tree:
-    """A name, and the files of llmc/ that are not the reference's. `fresh` seeds new inputs."""
+    """A name, and the files of llmc/ that are not the reference's. `fresh` seeds new inputs;
+    `items`: what to grade, where not all."""
 
     name: str
     files: Mapping[str, bytes]
     fresh: int | None = None
+    items: tuple[str, ...] = ()
 
 
 def lay(tree: Tree) -> Path:
     """Writes the tree and returns the folder that holds its llmc/; once for the same content."""
-    ours = {path.name: path.read_bytes() for path in (REFERENCE / "llmc").iterdir()}
+    ours = {
+        path.name: path.read_bytes() for path in (REFERENCE / "llmc").iterdir() if path.is_file()
+    }
     files = dict(sorted((ours | dict(tree.files)).items()))
     key = digest(*(part for item in files.items() for part in item))[:12]
     folder = BUILD / "trees" / f"{tree.name}-{key}"
@@ -45,6 +49,7 @@ def grade_tree(assignment: str, tree: Tree) -> Result:
         student=lay(tree),
         build=BUILD,
         data=real_data(),
+        names=tree.items,
         fresh=tree.fresh,
         parallel=1,
         cached=True,

@@ -41,7 +41,7 @@ def test_checks_use_observations_and_comparisons_alone() -> None:
         ours = {name for name in imports(path) if name.startswith("autograder")}
         allowed = ("autograder.compare", "autograder.observe")
         assert all(name.startswith(allowed) for name in ours), path
-        assert tops(path) <= {"autograder", "math", "numpy"}, path
+        assert tops(path) <= {"autograder", "itertools", "math", "numpy", "re"}, path
 
 
 def test_probes_use_the_students_code_and_the_helpers_alone() -> None:
@@ -51,9 +51,20 @@ def test_probes_use_the_students_code_and_the_helpers_alone() -> None:
         assert "golden" not in path.read_text().replace("_golden", "")
 
 
+def test_python_probes_use_the_students_code_and_the_helpers_alone() -> None:
+    for path in sorted(ROOT.glob("assignments/*/probes/*.py")):
+        assert tops(path) <= {*sys.stdlib_module_names, "given", "llmc", "numpy", "observe"}, path
+        assert "golden" not in path.read_text(), path
+
+
+def test_the_students_modules_use_numpy_regex_and_themselves() -> None:
+    for path in sorted((ROOT / "reference" / "llmc").glob("*.py")):
+        assert tops(path) <= {*sys.stdlib_module_names, "llmc", "numpy", "regex"}, path
+
+
 def test_only_the_sandbox_starts_processes() -> None:
     starters = re.compile(r"\b(subprocess|os\.(system|popen|fork|exec\w*|spawn\w*))\b")
-    allowed = {"sandbox.py", "venv.py"}  # venv.py runs pip, before there is anything to grade
+    allowed = {"sandbox.py", "venv.py", "zygote.py"}  # venv.py runs pip, before there is a grader
     assert {path.name for path in GRADER if starters.search(path.read_text())} == allowed
 
 
@@ -75,10 +86,12 @@ MAY_USE = {  # of the modules that grade; commands and reports stand above all o
     "sandbox": "",
     "sources": "",
     "build": "files rubric sandbox sources",
-    "observe": "files sandbox",
+    "zygote": "sandbox",
+    "python": "build files rubric sandbox sources",
+    "observe": "files sandbox zygote",
     "compare": "build observe sandbox",
     "results": "build compare rubric",
-    "run": "build compare files observe results rubric sandbox sources",
+    "run": "build compare files observe python results rubric sandbox sources",
 }
 
 

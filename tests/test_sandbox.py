@@ -139,7 +139,7 @@ def test_without_proc_ps_tells_the_same(tmp_path: Path, monkeypatch: pytest.Monk
     assert python(tmp_path, script, memory_mib=300).stopped == "memory"
 
 
-@pytest.mark.skipif(not sandbox._die_with_us(), reason="no setpriv here")
+@pytest.mark.skipif(not sandbox.end_with_us(), reason="no setpriv here")
 def test_a_killed_grader_leaves_no_job_behind(tmp_path: Path) -> None:
     word = f"4{os.getpid()}"  # seconds to sleep, unlike anybody else's
     script = (
@@ -182,9 +182,9 @@ def test_an_old_setpriv_is_done_without(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "setpriv").write_text("#!/bin/sh\necho unrecognized option >&2\nexit 1\n")
     (tmp_path / "setpriv").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    sandbox._die_with_us.cache_clear()
+    sandbox.end_with_us.cache_clear()
     try:
-        assert sandbox._die_with_us() == []
+        assert sandbox.end_with_us() == []
         assert shell(tmp_path, "exit 5").status == 5
     finally:
-        sandbox._die_with_us.cache_clear()
+        sandbox.end_with_us.cache_clear()

@@ -18,6 +18,7 @@ from autograder import __version__, build
 from autograder.build import Built, Source
 from autograder.files import scratch_folder
 from autograder.rubric import Rubric
+from autograder.run import programs
 from autograder.sources import read
 
 MANIFEST, SCHEMA = "MANIFEST.json", "llmc-pack/1"
@@ -25,6 +26,8 @@ DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip archive can hold
 MODE = stat.S_IFREG | 0o644
 UNIX = 3  # the system that an entry's mode is for
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+llmc\.(\w+)", re.MULTILINE)
 
 
 class Refused(Exception):
@@ -86,6 +89,9 @@ def _with_included(names: Sequence[str], theirs: Mapping[str, bytes]) -> dict[st
     """Those files and, in turn, the student's files that they include; sorted by name."""
     found = list(names)
     for name in found:
+        for imported in IMPORT.findall(theirs[name]):
+            path = f"llmc/{imported.decode()}.py"
+            found += [path] if path in theirs and path not in found else []
         for match in INCLUDE.findall(theirs[name]):
             included = match.decode("utf-8", "replace")
             beside = posixpath.normpath(posixpath.join("llmc", included))
@@ -102,7 +108,7 @@ def _broken(rubric: Rubric, files: Mapping[str, bytes], build_folder: Path) -> t
         (folder / "llmc").mkdir()
         for name, content in files.items():
             (folder / name).write_bytes(content)
-        built = build.programs(sources, folder, tools, build_folder, os.cpu_count() or 1)
+        built = programs(sources, folder, tools, build_folder, os.cpu_count() or 1)
     return tuple(one for one in built.values() if one.binary is None)
 
 

@@ -89,7 +89,7 @@ def _part(part: PartResult) -> dict[str, Any]:
 
 def _broken(built: Built) -> dict[str, str]:
     assert built.error is not None
-    return {"file": f"llmc/{built.probe}.h", "where": built.error.where, "error": built.error.what}
+    return {"file": built.file, "where": built.error.where, "error": built.error.what}
 
 
 def _item(item: ItemResult) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def packed(archive: Packed, target: Path, out: Console) -> None:
     out.print(f"{plain(str(target))}: {len(archive.files)} files, sha256 {archive.sha256[:16]}...")
     for name in archive.files:
         out.print(f"  {plain(name)}")
-    broken = tuple(f"llmc/{built.probe}.h" for built in archive.broken)
+    broken = tuple(built.file for built in archive.broken)
     for label, names in (
         ("missing", archive.missing),
         ("broken", broken),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
@@ -15,6 +17,7 @@ from rich.text import Text
 from autograder import run
 from autograder.report import histogram
 from autograder.results import ItemResult, PartResult, Result, Row
+from autograder.rubric import PYTHON
 
 # Blue and orange stay apart for the colour-blind; the words carry the meaning without colour.
 STYLES = {
@@ -27,6 +30,7 @@ STYLES = {
 }
 WIDTH = 80
 NAME_WIDTH = 27
+PYTHON_BY_HAND = ".venv/bin/python assignments/observe/fork.py"
 
 
 def console() -> Console:
@@ -76,19 +80,23 @@ def table(result: Result, out: Console, explain_all: bool) -> None:
 
 def _head(result: Result, part: PartResult, out: Console) -> None:
     left = f"{result.rubric.assignment} {dot(out)} {part.part.title}  seed {result.seed}"
-    right = result.tools.described
+    right = result.tools.described if part.part.id == "c" else _python()
     out.print(Text(f"{left}{right:>{max(WIDTH - len(left), len(right) + 2)}}", style="bold"))
     if result.options.fresh is not None:
         out.print(f"fresh inputs, seed {result.seed}; wanted: what the reference reports on them")
     for number, error in enumerate(dict.fromkeys(built.error for built in part.broken)):
         assert error is not None
-        probes = [f"llmc/{built.probe}.h" for built in part.broken if built.error == error]
+        probes = [built.file for built in part.broken if built.error == error]
         sign, here = (" ", "") if number else (">", "  <- start here")
         line = Text(f" {sign} FAIL  compile {', '.join(probes)}", style=STYLES["FAIL"])
         out.print(line.append(here, style="bold"))
         labelled([("at", error.where), ("says", error.what)], out)
         for code in error.code.splitlines():
             out.print(Text(" " * 21 + plain(code)[: WIDTH - 21]))
+
+
+def _python() -> str:
+    return f"Python {platform.python_version()}  numpy {numpy.__version__}"
 
 
 def dot(out: Console) -> str:
@@ -159,7 +167,8 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
     labelled([("needs", ", ".join(others))], out)
     if rows:
         first = rows[0].credit
-        by_hand = f"build/probes/{first.probe} {first.case} {result.seed}"
+        python = f"{PYTHON_BY_HAND} " if first.probe.endswith(PYTHON) else ""
+        by_hand = f"{python}build/probes/{first.probe} {first.case} {result.seed}"
         labelled([("rerun", item.rerun), ("by hand", by_hand)], out)
 
 

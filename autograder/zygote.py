@@ -1,0 +1,152 @@
+"""Starts Python cases by forking them off a server that has imported numpy: see observe/fork.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from autograder.sandbox import MIB, Job, end_with_us
+
+TRIES = 20  # to start a case, should others kill the server
+SERVER = Path(__file__).resolve().parent.parent / "assignments" / "observe" / "fork.py"
+
+
+class Forked:
+    """A case that the server forked: what subprocess.Popen is for a program of its own."""
+
+    def __init__(self, zygote: Zygote, pid: int, stdout: IO[bytes], stderr: IO[bytes]):
+        self.zygote, self.pid, self.stdout, self.stderr = zygote, pid, stdout, stderr
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its status, or None while it runs."""
+        if self.returncode is None:
+            self.returncode = self.zygote.status(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its status, when it has one. Raises subprocess.TimeoutExpired."""
+        started = time.monotonic()
+        while (status := self.poll()) is None:
+            if timeout is not None and time.monotonic() - started > timeout:
+                raise subprocess.TimeoutExpired("case", timeout)
+            self.zygote.listen(0.005)
+        return status
+
+
+class Zygote:
+    """One server; should a case kill it, the next start makes another."""
+
+    connection: socket.socket
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.statuses: dict[int, int] = {}
+        self.started: list[int] = []
+        self.rest = b""
+        self.deaths = 0
+
+    def pids(self) -> list[int]:
+        """The server's, while there is one."""
+        return [self.process.pid] if self.process is not None else []
+
+    def __enter__(self) -> Zygote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process is not None:
+            self.connection.close()
+            self.process.kill()
+            self.process.wait()
+
+    def start(self, job: Job, env: Mapping[str, str], observations: int) -> Forked:
+        """Starts a case; the job's words are a bundle, the case's name, and the seed.
+
+        Raises OSError where no server lives long enough for that.
+        """
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        try:
+            pid = self._fork(_request(job, env), [out_end, err_end, observations])
+        finally:
+            os.close(out_end)
+            os.close(err_end)
+        return Forked(self, pid, os.fdopen(out, "rb", 0), os.fdopen(err, "rb", 0))
+
+    def _fork(self, request: bytes, descriptors: list[int]) -> int:
+        """The number of a new process; another case may kill the server at any moment."""
+        for _ in range(TRIES):
+            server = self._ensure()
+            with suppress(OSError):
+                socket.send_fds(self.connection, [request], descriptors)
+            while not self.started and server.poll() is None:
+                self.listen(0.05)
+            self.listen(0)  # what it said last
+            if self.started:
+                return self.started.pop()
+        raise OSError("the server of Python cases is killed again and again")
+
+    def status(self, pid: int) -> int | None:
+        """How a case ended; None while it runs. With the server gone, as if killed."""
+        self.listen(0)
+        if pid in self.statuses:
+            return self.statuses.pop(pid)
+        gone = self.process is None or self.process.poll() is not None
+        return -9 if gone else None
+
+    def listen(self, seconds: float) -> None:
+        """Takes in what the server says within that time."""
+        self.connection.settimeout(seconds)
+        try:
+            self.rest += self.connection.recv(1 << 16)
+        except (BlockingIOError, TimeoutError, ConnectionError):
+            return
+        *lines, self.rest = self.rest.split(b"\n")
+        for line in lines:
+            word, pid, status = line.split()
+            if word == b"started":
+                self.started.append(int(pid))
+            else:
+                self.statuses[int(pid)] = int(status)
+
+    def _ensure(self) -> subprocess.Popen[bytes]:
+        if self.process is not None and self.process.poll() is None:
+            return self.process
+        if self.process is not None:
+            self.connection.close()
+            self.deaths += 1
+        self.connection, theirs = socket.socketpair()
+        command = [*end_with_us(), sys.executable, "-I", "-B", "-X", "utf8", str(SERVER)]
+        self.process = subprocess.Popen(
+            [*command, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"},
+        )
+        theirs.close()
+        return self.process
+
+
+def _request(job: Job, env: Mapping[str, str]) -> bytes:
+    """A line that fork.py understands."""
+    cpu, size = job.limits.cpu_seconds, job.limits.file_mib * MIB
+    limits = [
+        (resource.RLIMIT_CPU, cpu, cpu + 1),
+        (resource.RLIMIT_FSIZE, size, size),
+        (resource.RLIMIT_CORE, 0, 0),
+    ]
+    bundle, case, seed = job.argv
+    words = {"bundle": bundle, "case": case, "seed": int(seed), "folder": str(job.folder)}
+    return json.dumps(words | {"env": dict(env), "limits": limits}).encode() + b"\n"
