@@ -22,7 +22,7 @@ from autograder.results import Options, Row  # noqa: E402
 from autograder.run import grade, real_data  # noqa: E402
 
 CREDITS = [
-    (name, f"{item.id}: {credit.says}", credit.check)
+    (name, f"{item.id}: {credit.says}", (credit.probe, credit.check))
     for name in rubric.assignments()
     for _, item in rubric.load(name).items()
     for credit in item.credits
@@ -30,16 +30,19 @@ CREDITS = [
 
 
 @functools.cache
-def rows(assignment: str) -> dict[str, Row]:
-    """Check → row, of one run over the whole assignment."""
+def rows(assignment: str) -> dict[tuple[str, str], Row]:
+    """(probe, check) → row, of one run over the whole assignment."""
     student = Path(os.environ.get("LLMC_STUDENT", ROOT)).resolve()
     result = grade(rubric.load(assignment), Options(student=student, data=real_data()))
     found = (row for part in result.parts for item in part.items for row in item.rows)
-    return {row.credit.check: row for row in found}
+    return {(row.credit.probe, row.credit.check): row for row in found}
 
 
-@pytest.mark.parametrize(("assignment", "title", "check"), CREDITS, ids=[c[2] for c in CREDITS])
-def test_credit(assignment: str, title: str, check: str) -> None:
+IDS = ["-".join(credit[2]) for credit in CREDITS]
+
+
+@pytest.mark.parametrize(("assignment", "title", "check"), CREDITS, ids=IDS)
+def test_credit(assignment: str, title: str, check: tuple[str, str]) -> None:
     row = rows(assignment)[check]
     if row.verdict == "skip":
         pytest.skip(row.message)

@@ -1,9 +1,11 @@
 """Mutates the reference mechanically and counts what the rows notice: staff.mutants --auto.
 
 A mutant is one small edit inside a solution region. Those that do not compile, that compile to the
-same object code as the reference or as another mutant, or that only change a message are left out;
-the rest is graded. A mutant is killed if any item loses points; the topmost of these items should
-be the mutated function's, for there the student is told to start.
+same code as the reference or as another mutant, or that only change a message are left out; the
+rest is graded, or of each half a sample. A mutant is killed if any item loses points; the topmost
+of these items should be the mutated function's, for there the student is told to start.
+
+The edits of C are made here, those of Python in staff/auto_python.py.
 
 A survivor either shows a hole in a check, or behaves as the reference does wherever it may be
 asked: then reference/mutants/ASSIGNMENT.survivors.toml says why.
@@ -37,9 +39,10 @@ from tree_sitter import Node
 from autograder import rubric
 from autograder.build import toolchain
 from autograder.files import digest, scratch_folder
-from autograder.rubric import ROOT, Rubric
+from autograder.rubric import ROOT, Part, Rubric
 from autograder.run import REFERENCE
-from staff import syntax
+from staff import auto_python, syntax
+from staff.auto_python import Edit
 from staff.strip import MARK
 from staff.trees import BUILD, Tree, grade_all, lost
 
@@ -48,7 +51,6 @@ SEED = 137  # of the sample
 WANTED = 0.95  # of the graded killed, and of the killed with their own row on top
 FLAGS = ("-std=gnu11", "-O2", "-w", "-ffp-contract=off")
 
-Edit = tuple[int, int, bytes]  # bytes [start, end) of the file become these
 Key = tuple[str, str, str]  # function, before, after
 
 
@@ -189,17 +191,23 @@ KINDS: dict[str, Callable[[Node], Iterator[Edit]]] = {
 
 def mutants(source: bytes, file: str) -> list[Mutant]:
     """All mutants of one file, in its order; edits that give the same text are one mutant."""
-    spans = regions(source)
+    made = auto_python.edits if file.endswith(".py") else edits
     found: dict[bytes, Mutant] = {}
+    for function, kind, edit in made(source, regions(source)):
+        mutant = _mutant(source, file, function, kind, edit)
+        found.setdefault(mutant.apply(source), mutant)
+    return list(found.values())
+
+
+def edits(source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[str, str, Edit]]:
+    """(function, kind, edit) of each edit of C within one of `spans`."""
     for function in syntax.functions(source).values():
         for node in acting(function.node):
             if not any(start <= node.start_byte and node.end_byte <= end for start, end in spans):
                 continue
-            for kind, edits in KINDS.items():
-                for edit in edits(node):
-                    mutant = _mutant(source, file, function.name, kind, edit)
-                    found.setdefault(mutant.apply(source), mutant)
-    return list(found.values())
+            for kind, made in KINDS.items():
+                for edit in made(node):
+                    yield function.name, kind, edit
 
 
 def regions(source: bytes) -> list[tuple[int, int]]:
@@ -279,7 +287,8 @@ def sort_out(sources: Mapping[str, bytes], made: Sequence[Mutant]) -> dict[str, 
 
 
 def _code(file: str, content: bytes) -> str | None:
-    code = object_code(file, content)
+    is_python = file.endswith(".py")
+    code = auto_python.byte_code(content) if is_python else object_code(file, content)
     return None if code is None else digest(file, code)
 
 
@@ -310,19 +319,30 @@ class Outcome:
         return self.killed and (self.lost[0] in self.own or self.lost == ("clean",))
 
 
-def own_items(loaded: Rubric, mutant: Mutant) -> tuple[str, ...]:
-    """The items that name the mutated function; for a helper that none names, its file's."""
-    items = [item for _, item in loaded.items()]
-    named = tuple(item.id for item in items if mutant.function in item.functions)
-    return named or tuple(item.id for item in items if Path(mutant.file).stem in item.probes)
+def own_items(part: Part, mutant: Mutant) -> tuple[str, ...]:
+    """The items that name the mutated function; for one that none names, its file's."""
+    named = tuple(item.id for item in part.items if mutant.function in item.functions)
+    return named or _items_of(part, mutant)
 
 
-def grade(loaded: Rubric, sources: Mapping[str, bytes], chosen: Sequence[Mutant]) -> list[Outcome]:
-    """Grades the mutants in parallel, on the public seed."""
-    trees = [Tree("auto", {m.file: m.apply(sources[m.file])}) for m in chosen]
+def _items_of(part: Part, mutant: Mutant) -> tuple[str, ...]:
+    """The items of the mutant's file."""
+    return tuple(i.id for i in part.items if f"llmc/{mutant.file}" in part.files_of(i))
+
+
+def grade(
+    loaded: Rubric, part: Part, sources: Mapping[str, bytes], chosen: Sequence[Mutant]
+) -> list[Outcome]:
+    """Grades the mutants in parallel, on the public seed. In Python only in the rows of their own
+    file: each row has its processes, and a file's own rows should notice what is wrong in it."""
+    trees = []
+    for mutant in chosen:
+        names = _items_of(part, mutant) if part.id == "python" else [i.id for i in part.items]
+        files = {mutant.file: mutant.apply(sources[mutant.file])}
+        trees.append(Tree("auto", files, items=tuple(names)))
     outcomes = []
     for mutant, result in zip(chosen, grade_all(loaded.assignment, trees), strict=True):
-        outcomes.append(Outcome(mutant, tuple(lost(result)), own_items(loaded, mutant)))
+        outcomes.append(Outcome(mutant, tuple(lost(result)), own_items(part, mutant)))
         _progress("graded", len(outcomes), len(chosen))
     return outcomes
 
@@ -396,22 +416,42 @@ def _list(title: str, lines: Sequence[str]) -> list[str]:
     return ["", f"{title}:", *lines] if lines else []
 
 
-def main(assignment: str) -> int:
-    """Mutates, grades, prints. Returns 0 if enough is killed, on top, and the rest explained."""
-    started = time.monotonic()
+def main(assignment: str, halves: Sequence[str]) -> int:
+    """Mutates, grades, prints, each half by itself. Returns 0 if in each enough is killed, enough
+    on top, and the rest explained."""
     loaded = rubric.load(assignment)
-    names = [Path(file).name for part in loaded.parts for file in part.files if file.endswith(".h")]
-    sources = {name: (REFERENCE / "llmc" / name).read_bytes() for name in names}
-    made = [mutant for name, source in sources.items() for mutant in mutants(source, name)]
-    sorted_out = sort_out(sources, made)
-    distinct = sorted_out["distinct"]
-    sampled = len(distinct) > SAMPLE
-    chosen = random.Random(SEED).sample(distinct, SAMPLE) if sampled else distinct
-    outcomes = grade(loaded, sources, sorted(chosen, key=made.index))
+    sources = {part.id: _sources(part) for part in loaded.parts}
+    made = {half: _all(files) for half, files in sources.items()}
     known = reasons(ROOT / "reference" / "mutants" / f"{assignment}.survivors.toml")
-    fine = report(made, sorted_out, outcomes, known)
-    print(f"{time.monotonic() - started:.0f} seconds")
-    return 0 if fine else 1
+    fine = []
+    for part in loaded.parts:
+        if part.id in halves:
+            started = time.monotonic()
+            sorted_out = sort_out(sources[part.id], made[part.id])
+            chosen = sample(sorted_out["distinct"])
+            outcomes = grade(loaded, part, sources[part.id], chosen)
+            print(f"{assignment} {part.id}")
+            every = [mutant for half in made.values() for mutant in half]
+            fine.append(report(every, sorted_out, outcomes, known))
+            print(f"{time.monotonic() - started:.0f} seconds\n")
+    return 0 if all(fine) else 1
+
+
+def _sources(part: Part) -> dict[str, bytes]:
+    names = [Path(file).name for file in part.files]
+    return {name: (REFERENCE / "llmc" / name).read_bytes() for name in names}
+
+
+def _all(sources: Mapping[str, bytes]) -> list[Mutant]:
+    return [mutant for name, source in sources.items() for mutant in mutants(source, name)]
+
+
+def sample(distinct: Sequence[Mutant]) -> list[Mutant]:
+    """SAMPLE of them, always the same, in their order; all, where there are no more."""
+    places = range(len(distinct))
+    if len(distinct) > SAMPLE:
+        return [distinct[i] for i in sorted(random.Random(SEED).sample(places, SAMPLE))]
+    return list(distinct)
 
 
 def report(

@@ -4,11 +4,12 @@ A block stands between two lines, and all that is between them is written anew:
 
     <!-- generated: points A0 c -->                  the rows of A0, part c, as a table
     <!-- generated: points A0 c manual_seed -->      one row: file, functions, points, command
-    <!-- generated: api rand.h -->                   a header's functions with their contracts
+    <!-- generated: api rand.h -->                   a file's functions with their contracts
     <!-- generated: code rand.h mt19937_state -->    a struct, a group of macros, or a function
+    <!-- generated: code rand.py PCG32 -->           a class down to its methods, or a function
     <!-- end -->
 
-Headers are shown as students get them. What stands in prose is prose, but `--check` reads it: the
+Files are shown as students get them. What stands in prose is prose, but `--check` reads it: the
 commands, files and names of code in it must exist, and the rows that catch pitfalls, too. The
 READMEs and docs/instructor.md, which have no blocks, are read for commands, files and rows.
 """
@@ -16,6 +17,7 @@ READMEs and docs/instructor.md, which have no blocks, are read for commands, fil
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import re
 import shlex
@@ -33,7 +35,7 @@ from autograder import cli, rubric
 from autograder.commands import grade
 from autograder.commands.common import COMMANDS, STAFF
 from autograder.files import write_whole
-from autograder.rubric import ROOT, SUFFIXES, Credit, Item, Rubric, RubricError
+from autograder.rubric import ROOT, Credit, Item, Part, Rubric, RubricError
 from autograder.run import UnknownName, select
 from staff import strip, syntax
 
@@ -75,23 +77,23 @@ def points(arguments: Sequence[str]) -> list[str]:
     if row and row[0] not in items:
         raise ValueError(f"no row {row[0]} in {assignment}")
     if row:
-        return _task(assignment, items[row[0]], SUFFIXES[name])
+        return _task(assignment, parts[name], items[row[0]])
     return [
         "| row | file | points |",
         "|---|---|---:|",
-        *(_row(item, SUFFIXES[name]) for item in items.values()),
+        *(_row(parts[name], item) for item in items.values()),
         f"| **all** | | **{sum(item.points for item in items.values())}** |",
     ]
 
 
-def _row(item: Item, suffix: str) -> str:
+def _row(part: Part, item: Item) -> str:
     title = "" if item.title == item.id else f" ({item.title})"
-    files = ", ".join(f"`{probe}{suffix}`" for probe in item.probes)
+    files = ", ".join(f"`{Path(file).name}`" for file in part.files_of(item))
     return f"| `{item.id}`{_cell(title)} | {files} | {item.points} |"
 
 
-def _task(assignment: str, item: Item, suffix: str) -> list[str]:
-    files = ", ".join(f"`llmc/{probe}{suffix}`" for probe in item.probes)
+def _task(assignment: str, part: Part, item: Item) -> list[str]:
+    files = ", ".join(f"`{file}`" for file in part.files_of(item))
     functions = ", ".join(f"`{function}`" for function in item.functions)
     worth = f"{item.points} point{'s' * (item.points != 1)}"
     where = " · ".join([files, functions, worth, f"`./grade {assignment} {item.id}`"])
@@ -111,39 +113,59 @@ def _earns(credit: Credit) -> str:
 
 def _cell(text: str) -> str:
     """Plain text as markdown, in a table or not."""
-    return re.sub(r"[|*]", r"\\\g<0>", text)
+    return re.sub(r"[|*]|_(?=_)|(?<=_)_", r"\\\g<0>", text)
 
 
-# ---------------------------------------------------------------- api, code: from the headers
+# ---------------------------------------------------------------- api, code: from the stubs
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a stub defines: its first and last line (from 0); of a function signature, contract."""
+
+    name: str
+    first: int
+    last: int
+    signature: str = ""
+    contract: str = ""
 
 
 def api(arguments: Sequence[str]) -> list[str]:
-    """A table of a header's functions: signature, contract, row. Raises ValueError."""
+    """A table of a file's functions: signature, contract, row. Raises ValueError."""
     if len(arguments) != 1:
-        raise ValueError("want a header, as in `api rand.h`")
-    text = _stub(arguments[0])
-    rows = {function: item.id for item in _items() for function in item.functions}
+        raise ValueError("want a file, as in `api rand.h`")
+    (file,) = arguments
+    rows = {function: item.id for item in _items_of(file) for function in item.functions}
     return [
         "| function | contract | row |",
         "|---|---|---|",
         *(
-            f"| `{_signature(function)}` | {_cell(_comment(text, function.node))} "
-            f"| {f'`{rows[name]}`' if name in rows else 'given'} |"
-            for name, function in syntax.functions(text.encode()).items()
+            f"| `{d.signature}` | {_cell(d.contract)} "
+            f"| {f'`{rows[d.name]}`' if d.name in rows else 'given'} |"
+            for d in _definitions(file)
+            if d.signature
         ),
     ]
 
 
 def code(arguments: Sequence[str]) -> list[str]:
-    """What stands around a name in a header, from blank line to blank line. Raises ValueError."""
+    """What stands around a name in a file, from blank line to blank line. Raises ValueError."""
     if len(arguments) != 2:
-        raise ValueError("want a header and a name, as in `code rand.h mt19937_state`")
-    header, name = arguments
-    text = _stub(header)
-    node = _definitions(text).get(name)
-    if node is None:
-        raise ValueError(f"no function, struct or macro {name} in {header}")
-    return ["```c", *_paragraph(text, node), "```"]
+        raise ValueError("want a file and a name, as in `code rand.h mt19937_state`")
+    file, name = arguments
+    found = {d.name: d for d in _definitions(file)}
+    if name not in found:
+        raise ValueError(f"no definition of {name} in {file}")
+    tag = "python" if file.endswith(".py") else "c"
+    return [f"```{tag}", *_paragraph(_stub(file), found[name]), "```"]
+
+
+def _items_of(file: str) -> Iterator[Item]:
+    """The rows of every assignment that are about a file of llmc/."""
+    for assignment in rubric.assignments():
+        for part, item in rubric.load(assignment).items():
+            if f"llmc/{file}" in part.files_of(item):
+                yield item
 
 
 def _items() -> Iterator[Item]:
@@ -152,22 +174,35 @@ def _items() -> Iterator[Item]:
         yield from (item for _, item in rubric.load(assignment).items())
 
 
-def _stub(header: str) -> str:
-    path = strip.SOURCE / header
+def _stub(file: str) -> str:
+    path = strip.SOURCE / file
     if not path.is_file():
-        raise ValueError(f"no file {header} in llmc/")
-    return strip.strip(path.read_text(encoding="utf-8"), header)
+        raise ValueError(f"no file {file} in llmc/")
+    return strip.strip(path.read_text(encoding="utf-8"), file)
 
 
-def _definitions(text: str) -> dict[str, Node]:
-    """Name → definition of each function, type and macro."""
+def _definitions(file: str) -> list[Definition]:
+    text = _stub(file)
+    return list(_in_python(text) if file.endswith(".py") else _in_c(text))
+
+
+def _in_c(text: str) -> Iterator[Definition]:
+    """Each function, type and macro of a header."""
+    source = text.encode()
     fields = {"type_definition": "declarator", "preproc_def": "name"}
-    found = {name: function.node for name, function in syntax.functions(text.encode()).items()}
-    for node in syntax.walk(syntax.parse(text.encode())):
+    for name, function in syntax.functions(source).items():
+        signature, contract = _signature(function), _comment(text, function.node)
+        yield Definition(name, *_lines(source, function.node), signature, contract)
+    for node in syntax.walk(syntax.parse(source)):
         named = node.child_by_field_name(fields[node.type]) if node.type in fields else None
         if named is not None:
-            found[(named.text or b"").decode()] = node
-    return found
+            yield Definition((named.text or b"").decode(), *_lines(source, node))
+
+
+def _lines(source: bytes, node: Node) -> tuple[int, int]:
+    """The first and last line of a node."""
+    first = source.count(b"\n", 0, node.start_byte)
+    return first, source[: node.end_byte].rstrip().count(b"\n")
 
 
 def _signature(function: syntax.Function) -> str:
@@ -185,11 +220,37 @@ def _comment(text: str, node: Node) -> str:
     return " ".join(line.removeprefix("// ") for line in above[start:])
 
 
-def _paragraph(text: str, node: Node) -> list[str]:
-    """The lines of a node, and those around it up to the next blank ones."""
-    lines, source = text.splitlines(), text.encode()
-    first = source.count(b"\n", 0, node.start_byte)
-    last = source[: node.end_byte].rstrip().count(b"\n")
+def _in_python(text: str) -> Iterator[Definition]:
+    """Each constant, class, function and method of a module; a class ends above its methods."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign):
+            for name in ast.walk(node.targets[0]):
+                if isinstance(name, ast.Name):
+                    yield Definition(name.id, node.lineno - 1, (node.end_lineno or 0) - 1)
+        elif isinstance(node, ast.FunctionDef):
+            yield _function(node, "")
+        elif isinstance(node, ast.ClassDef):
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+            head = text.splitlines()[: methods[0].lineno - 1]
+            last = len("\n".join(head).rstrip().splitlines()) - 1
+            yield Definition(node.name, node.lineno - 1, last)
+            yield from (_function(method, f"{node.name}.") for method in methods)
+
+
+def _function(node: ast.FunctionDef, owner: str) -> Definition:
+    """The contract is the first paragraph of the docstring; without one there is no signature."""
+    arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args)).replace("=", " = ")
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    contract = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    name = f"{owner}{node.name}"
+    signature = f"{name}({arguments}){returns}".replace("|", r"\|")
+    end = (node.end_lineno or 0) - 1
+    return Definition(name, node.lineno - 1, end, signature if contract else "", contract)
+
+
+def _paragraph(text: str, definition: Definition) -> list[str]:
+    """The lines of a definition, and those around it up to the next blank ones."""
+    lines, first, last = text.splitlines(), definition.first, definition.last
     while first > 0 and lines[first - 1]:
         first -= 1
     while last + 1 < len(lines) and lines[last + 1]:

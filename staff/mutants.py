@@ -90,9 +90,11 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--only", default="", help="mutants whose id begins so")
     which.add_argument("--auto", action="store_true", help="mutants made mechanically")
+    parser.add_argument("--half", choices=rubric.SUFFIXES, help="with --auto: of this one alone")
     arguments = parser.parse_args()
     if arguments.auto:
-        return max(auto.main(assignment) for assignment in arguments.assignments)
+        halves = (arguments.half,) if arguments.half else tuple(rubric.SUFFIXES)
+        return max(auto.main(assignment, halves) for assignment in arguments.assignments)
     wrong = 0
     for assignment in arguments.assignments:
         mutants = [m for m in load(assignment) if m.id.startswith(arguments.only)]

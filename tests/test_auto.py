@@ -100,6 +100,8 @@ def test_a_mutant_names_its_place_and_edits_that_give_the_same_text_are_one() ->
     assert dropped.apply(source) == c_file(";")
 
 
+LOADED = rubric.load("A0")
+HALF = next(part for part in LOADED.parts if part.id == "c")
 SAMPLER = (REFERENCE / "llmc" / "sampler.h").read_bytes()
 
 
@@ -182,9 +184,8 @@ def test_reasons_are_read_by_function_and_lines(tmp_path: Path) -> None:
 
 
 def test_every_mutant_of_the_reference_has_an_item_of_its_own() -> None:
-    loaded = rubric.load("A0")
     own = {
-        name: auto.own_items(loaded, Mutant(file, 1, name, "", (0, 0, b""), "", ""))
+        name: auto.own_items(HALF, Mutant(file, 1, name, "", (0, 0, b""), "", ""))
         for file, name in (
             ("rand.h", "randint64"),
             ("dataloader.h", "dataloader_resume"),
@@ -235,6 +236,6 @@ def test_the_mutants_of_one_function_are_killed_in_its_own_row() -> None:
     source = (REFERENCE / "llmc" / "rand.h").read_bytes()
     made = [m for m in auto.mutants(source, "rand.h") if m.function == "randint64"]
     distinct = auto.sort_out({"rand.h": source}, made)["distinct"]
-    outcomes = auto.grade(rubric.load("A0"), {"rand.h": source}, distinct)
+    outcomes = auto.grade(LOADED, HALF, {"rand.h": source}, distinct)
     assert len(outcomes) >= 5
     assert all(outcome.on_top for outcome in outcomes)

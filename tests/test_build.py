@@ -174,9 +174,9 @@ def test_files_from_outside_llmc_are_refused(kind: str, graded, tmp_path: Path) 
 def test_any_name_of_the_students_folder_will_do(name: str, graded, tmp_path: Path) -> None:
     folder = tmp_path / name
     shutil.copytree(ROOT / "llmc", folder / "llmc")
-    assert lost(graded(folder, "sample_softmax")) == ["sample_softmax"]
+    assert lost(graded(folder, "c", "sample_softmax")) == ["sample_softmax"]
     shutil.copy(REFERENCE / "llmc" / "sampler.h", folder / "llmc" / "sampler.h")
-    assert lost(graded(folder, "sample_softmax")) == []
+    assert lost(graded(folder, "c", "sample_softmax")) == []
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "zero", "large", "dangling"])

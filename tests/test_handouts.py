@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +21,9 @@ from staff.trees import Tree
 
 HANDOUTS = sorted(handouts.FOLDER.glob("*.md"))
 A0 = handouts.FOLDER / "A0-data-and-randomness.md"
+HALVES = {"c": A0, "python": handouts.FOLDER / "A0-python.md"}
 FENCE = re.compile(r"^( *)```(.*)\n(?s:(.*?))^\1```$", re.MULTILINE)
-TODO = re.compile(r"// TODO \(A0\): (\w+)")
+TODO = re.compile(r"(?://|#) TODO \(A0\): ([\w.]+)")
 API = re.compile(r"<!-- generated: api (\S+) -->")
 # All that the diagrams are written in: a small part of mermaid that every renderer knows.
 SHAPE = r"""(?:\(\["[^"]+"\]\)|\[\("[^"]+"\)\]|\["[^"]+"\]|\{"[^"]+"\})"""
@@ -55,9 +57,9 @@ def known() -> handouts.Known:
 
 
 def programs() -> list[tuple[Fence, Fence]]:
-    """Each `c run` block with the block behind it."""
+    """Each `c run` and `python run` block with the block behind it."""
     pairs = [pair for path in HANDOUTS for pair in pairwise([*fences(path), Fence("", "", "")])]
-    return [(program, output) for program, output in pairs if program.tag == "c run"]
+    return [(program, output) for program, output in pairs if program.tag in RUN]
 
 
 def run_c(source: str, folder: Path) -> str:
@@ -74,12 +76,28 @@ def run_c(source: str, folder: Path) -> str:
     return ran.stdout
 
 
+def run_python(source: str, folder: Path) -> str:
+    """Runs beside the reference, without a warning, and returns what the program prints."""
+    command = [sys.executable, "-W", "error", "-c", source]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "reference")}
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+RUN = {"c run": run_c, "python run": run_python}
+
+
+def equations(path: Path) -> list[str]:
+    return [line for f in fences(path) if f.tag == "example" for line in f.body.splitlines()]
+
+
 def diagrams(path: Path) -> list[Fence]:
     return [fence for fence in fences(path) if fence.tag == "mermaid"]
 
 
 def pitfalls(path: Path) -> set[tuple[str, str]]:
-    """The header that a part of the text is about, and a row that a pitfall in it names."""
+    """The file that a part of the text is about, and a row that a pitfall in it names."""
     text = path.read_text(encoding="utf-8")
     above = ["\n".join(text.splitlines()[:line]) for line, _ in handouts.pitfalls(text)]
     rows = [row for _, row in handouts.pitfalls(text)]
@@ -97,26 +115,50 @@ def test_the_readmes_and_the_page_for_instructors_agree_with_the_code() -> None:
     assert handouts.check_pages() == []
 
 
-def test_the_first_handout_has_every_row_and_header_and_no_points_of_its_own() -> None:
-    part = rubric.load("A0").parts[0]
-    text = A0.read_text(encoding="utf-8")
-    blocks = handouts.blocks(text, A0.name)
+@pytest.mark.parametrize("half", HALVES)
+def test_a_half_has_every_row_and_file_and_no_points_of_its_own(half: str) -> None:
+    (part,) = (part for part in rubric.load("A0").parts if part.id == half)
+    text = HALVES[half].read_text(encoding="utf-8")
+    blocks = handouts.blocks(text, HALVES[half].name)
     words = [block.words for block in blocks if not block.words.startswith("code")]
-    tasks = [f"points A0 c {item.id}" for item in part.items]
-    assert [w for w in words if w.startswith("points")] == ["points A0 c", *tasks]
-    assert [w for w in words if w.startswith("api")] == [f"api {p}.h" for p in part.probes]
+    tasks = [f"points A0 {half} {item.id}" for item in part.items]
+    assert [w for w in words if w.startswith("points")] == [f"points A0 {half}", *tasks]
+    files = [f"api {Path(file).name}" for file in part.files]
+    assert [w for w in words if w.startswith("api")] == files
     for block in reversed(blocks):
         lines = text.splitlines()
         text = "\n".join(lines[: block.start] + lines[block.end :])
     assert re.findall(r"\b\d+(?:/\d+)? points?\b|\bpoints?: \d+", text) == []
 
 
-def test_every_function_of_the_first_stage_belongs_to_a_row() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "reference/llmc").glob("*.h")]
+@pytest.mark.parametrize(
+    ("half", "files", "count"),
+    [("c", "*.h", "There are {} functions."), ("python", "*.py", "{} functions and methods.")],
+)
+def test_every_function_of_the_first_stage_belongs_to_a_row(
+    half: str, files: str, count: str
+) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in strip.SOURCE.glob(files)]
     todo = [name for text in texts for name in TODO.findall(text)]
-    graded = [name for _, item in rubric.load("A0").items() for name in item.functions]
-    assert set(todo) - set(graded) == set()
-    assert f"There are {len(todo)} functions." in A0.read_text(encoding="utf-8")
+    items = [item for part, item in rubric.load("A0").items() if part.id == half]
+    assert set(todo) - {name for item in items for name in item.functions} == set()
+    assert count.format(len(todo)) in HALVES[half].read_text(encoding="utf-8")
+
+
+def test_the_first_handout_is_the_one_that_the_grader_names_and_leads_to_the_other() -> None:
+    assert rubric.load("A0").handout == f"handouts/{A0.name}"
+    head = A0.read_text(encoding="utf-8").partition("\n## ")[0]
+    assert f"({HALVES['python'].name})" in head and "either order" in head
+
+
+def test_links_between_handouts_lead_to_headings() -> None:
+    for path in HANDOUTS:
+        links = re.findall(r"\]\(([\w-]+\.md)?#([\w-]+)\)", path.read_text(encoding="utf-8"))
+        for name, anchor in links:
+            text = (handouts.FOLDER / (name or path.name)).read_text(encoding="utf-8")
+            heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}
+            assert anchor in anchors, f"{path.name}: no heading {name}#{anchor}"
 
 
 @pytest.mark.parametrize(
@@ -126,29 +168,44 @@ def test_a_program_prints_what_stands_below_it(
     program: Fence, output: Fence, tmp_path: Path
 ) -> None:
     assert output.tag == "output", f"no output block behind {program.where}"
-    assert run_c(program.body, tmp_path) == output.body
+    assert RUN[program.tag](program.body, tmp_path) == output.body
 
 
-@pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
-def test_the_equations_hold_in_c(path: Path, tmp_path: Path) -> None:
-    lines = [line for f in fences(path) if f.tag == "example" for line in f.body.splitlines()]
-    equations = [line.rpartition(" = ")[::2] for line in lines]
+def test_the_equations_hold_in_c(tmp_path: Path) -> None:
+    lines = equations(A0)
+    sides = [line.rpartition(" = ")[::2] for line in lines]
     tests = [
-        f"    if (!(({left}) == ({right}))) puts({i});" for i, (left, right) in enumerate(equations)
+        f"    if (!(({left}) == ({right}))) puts({i});" for i, (left, right) in enumerate(sides)
     ]
     shown = [t.replace(f"puts({i})", f'puts("{lines[i]}")') for i, t in enumerate(tests)]
-    headers = [f"llmc/{header}" for header in API.findall(path.read_text(encoding="utf-8"))]
+    headers = [f"llmc/{header}" for header in API.findall(A0.read_text(encoding="utf-8"))]
     includes = "".join(f"#include <{header}>\n" for header in ("stdio.h", *headers))
     source = f"{includes}int main(void) {{\n" + "\n".join(shown) + "\n    return 0;\n}\n"
     assert run_c(source, tmp_path) == ""
 
 
-@pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
-def test_a_pitfalls_row_is_the_first_that_some_mutant_of_that_header_loses(path: Path) -> None:
-    assignment = path.name.partition("-")[0]
-    named = pitfalls(path)
-    assert named - {(m.file, m.loses[0]) for m in mutants.load(assignment)} == set()
-    rows = {item.id for _, item in rubric.load(assignment).items()}
+def test_the_equations_hold_in_python(tmp_path: Path) -> None:
+    path = HALVES["python"]
+    modules = [file.removesuffix(".py") for file in API.findall(path.read_text(encoding="utf-8"))]
+    imports = [f"from llmc.{module} import *" for module in modules]
+    sides = [line.rpartition(" = ")[::2] for line in equations(path)]
+    tests = [f"if ({left}) != ({right}): print({left!r})" for left, right in sides]
+    assert len(tests) > 0
+    assert run_python("\n".join([*imports, *tests]), tmp_path) == ""
+
+
+def test_the_worked_examples_of_the_generator_are_in_the_python_half() -> None:
+    shown = {line.rpartition(" = ")[0] for line in equations(HALVES["python"])}
+    calls = ["PCG32(0).state()", "PCG32(0).next_u32()", "PCG32(0).uniform()"]
+    calls += ['fnv1a64(b"a")', "universal_hash(10, 3, 7, 13, 5)"]
+    assert set(calls) - shown == set()
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_pitfalls_row_is_the_first_that_some_mutant_of_that_file_loses(half: str) -> None:
+    named = pitfalls(HALVES[half])
+    assert named - {(m.file, m.loses[0]) for m in mutants.load("A0")} == set()
+    rows = {item.id for part, item in rubric.load("A0").items() if part.id == half}
     assert {row for _, row in named} == rows - {"init_identity_permutation"}  # nobody gets it wrong
 
 
@@ -213,7 +270,8 @@ PLACE = re.compile(r"hint\s+write it at (\S+):(\d+), in place of the line that s
 def unpacked(tmp_path: Path) -> Path:
     """The pack as a student has it, with the packages of this folder."""
     lists = release.lists()
-    there = {str(p.relative_to(ROOT)) for pattern in lists.student for p in ROOT.glob(pattern)}
+    globs = [f"{p}*" if p.endswith("/") else p for p in lists.student]
+    there = {str(p.relative_to(ROOT)) for pattern in globs for p in ROOT.glob(pattern)}
     content = release.archive(release.choose(ROOT, sorted(there), lists), 0)
     subprocess.run(["tar", "-xzf", "-"], cwd=tmp_path, input=content, check=True)
     (tmp_path / "llmc-student" / ".venv").symlink_to(ROOT / ".venv")
@@ -241,12 +299,12 @@ def test_readme_and_handout_lead_to_the_first_point_in_an_unpacked_pack(unpacked
     table = said(grade, 1)
     assert "> todo  manual_seed" in table
     assert "A0 · C: 0 of 100 points." in table
-    (file, number), *others = PLACE.findall(table)
+    (file, number), (first, _) = PLACE.findall(table)
     header = unpacked / file
     lines = header.read_text().splitlines(keepends=True)
     at = int(number) - 1
     shown = next(f.body for f in fences(unpacked / "handouts" / A0.name) if f.tag == "c")
-    assert (others, lines[at]) == ([], '    TODO("A0: manual_seed");\n')
+    assert (first, lines[at]) == ("llmc/rand.py", '    TODO("A0: manual_seed");\n')
     assert shown.endswith("".join(lines[at - 3 : at + 2]))  # comment, line and brace
     header.write_text("".join([*lines[: at - 3], WRITTEN.lstrip("\n"), *lines[at + 1 :]]))
     (again,) = commands(unpacked / "handouts" / A0.name, "The first point, in ten minutes")
@@ -276,7 +334,7 @@ def test_the_golden_vector_is_printed_by_the_quoted_command(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
 def test_fences_are_of_a_known_kind_and_text_is_wrapped(path: Path) -> None:
-    known = {"c", "c run", "output", "example", "sh", "mermaid", "text"}
+    known = {"c", "python", *RUN, "output", "example", "sh", "mermaid", "text"}
     assert {fence.tag for fence in fences(path)} <= known
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         short = len(line) <= 100 or line.startswith("|") or line.startswith("printf '#include")
@@ -326,6 +384,28 @@ def test_a_headers_functions_are_shown_with_contract_and_row() -> None:
     assert "num_processes\\*B\\*T + 1" in table["dataloader_init"]
 
 
+def test_a_modules_functions_are_shown_with_contract_and_row() -> None:
+    table = dict(re.findall(r"^\| `([\w.]+)(.*)$", "\n".join(handouts.api(["sampler.py"])), re.M))
+    assert table["random_f32"] == (
+        "(state: int) -> tuple[float, int]` | Uniform on [0, 1) and the next state: the high 24 "
+        "bits of one random_u32, times 2^-24. | `xorshift_f32` |"
+    )
+    assert "top_k: int \\| None = None, top_p: float \\| None = None) -> Weights`" in table["cut"]
+    assert "Uniform.uniform" not in table  # it has no contract
+    table = dict(re.findall(r"^\| `([\w.]+)(.*)$", "\n".join(handouts.api(["rand.py"])), re.M))
+    assert table["PCG32.__init__"].startswith("(seed: int, seq: int = 54) -> None` | Stream")
+    assert table["PCG32.state"].startswith("() -> tuple[int, int]` |")
+    table = dict(re.findall(r"^\| `([\w.]+)(.*)$", "\n".join(handouts.api(["tokenizer.py"])), re.M))
+    assert table["read_vocab"].endswith("| given |")
+    assert table["BPE.from_vocab"].startswith("(path: PathLike) -> BPE` |")
+
+
+def test_a_name_that_both_halves_have_belongs_to_the_row_of_its_file() -> None:
+    for file, row in (("rand.h", "random_permutation"), ("dataloader.py", "shard_shuffle")):
+        (line,) = (line for line in handouts.api([file]) if "random_permutation(" in line)
+        assert line.endswith(f"| `{row}` |")
+
+
 @pytest.mark.parametrize(
     ("words", "first", "last", "lines"),
     [
@@ -333,13 +413,17 @@ def test_a_headers_functions_are_shown_with_contract_and_row() -> None:
         (["rand.h", "LMASK"], "#define MERSENNE_STATE_N 624", "#define LMASK 0x7fffffffu", 4),
         (["sampler.h", "random_f32"], "// Uniform on [0, 1)", "}", 6),
         (["dataloader.h", "EvalLoader"], "// Multiple choice", "} EvalLoader;", 27),
+        (["rand.py", "FNV_PRIME"], "MASK64 =", "LANES = 1 << 14", 6),
+        (["rand.py", "PCG32"], "class PCG32:", '    """', 6),
+        (["rand.py", "child_seed"], "def child_seed(", "    raise NotImplementedError", 8),
     ],
 )
 def test_a_definition_is_shown_as_students_get_it(
     words: list[str], first: str, last: str, lines: int
 ) -> None:
     opens, *body, closes = handouts.code(words)
-    assert (opens, closes, len(body)) == ("```c", "```", lines)
+    tag = "python" if words[0].endswith(".py") else "c"
+    assert (opens, closes, len(body)) == (f"```{tag}", "```", lines)
     assert body[0].startswith(first) and body[-1].startswith(last)
     stub = (ROOT / "llmc" / words[0]).read_text(encoding="utf-8")
     assert "\n".join(body) in stub
@@ -375,12 +459,12 @@ def test_a_definition_is_shown_as_students_get_it(
             "<!-- generated: points A0 c seed -->\n<!-- end -->\n",
             "x.md:1: `points A0 c seed`: no row seed in A0",
         ),
-        ("<!-- generated: api -->\n<!-- end -->\n", "x.md:1: `api`: want a header"),
+        ("<!-- generated: api -->\n<!-- end -->\n", "x.md:1: `api`: want a file"),
         ("<!-- generated: api ran.h -->\n<!-- end -->\n", "`api ran.h`: no file ran.h in llmc/"),
-        ("<!-- generated: code rand.h -->\n<!-- end -->\n", "want a header and a name"),
+        ("<!-- generated: code rand.h -->\n<!-- end -->\n", "want a file and a name"),
         (
             "<!-- generated: code rand.h UMASC -->\n<!-- end -->\n",
-            "`code rand.h UMASC`: no function, struct or macro UMASC in rand.h",
+            "`code rand.h UMASC`: no definition of UMASC in rand.h",
         ),
     ],
 )

@@ -40,7 +40,7 @@ TAGS |= {"mark", "br", "svg", "symbol", "use", "pattern", "path", "rect", "text"
 def failing(edited, graded) -> dict[str, Any]:
     """A wrong randfloat32: number windows, two histograms, a row that passes."""
     tree = edited("rand.h", FLOAT, SQUARED)
-    return documents.document(graded(tree, "randint64", "randfloat32", cached=True))
+    return documents.document(graded(tree, "c", "randint64", "randfloat32", cached=True))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def broken(edited, graded) -> dict[str, Any]:
 @pytest.fixture
 def skipping(graded) -> dict[str, Any]:
     """Right, on a machine without data: one credit of the tokenizer's cannot be judged."""
-    return documents.document(graded(REFERENCE, "tokenizer", cached=True))
+    return documents.document(graded(REFERENCE, "c", "tokenizer_init", cached=True))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def todo(graded) -> dict[str, Any]:
 @pytest.fixture
 def unfinished() -> dict[str, Any]:
     loaded = rubric.load("A0")
-    return documents.unfinished(loaded, Options(student=ROOT), select(loaded, ()))
+    return documents.unfinished(loaded, Options(student=ROOT), select(loaded, ("c",)))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def faulty(graded, monkeypatch) -> dict[str, Any]:
         return module
 
     monkeypatch.setattr(run, "_checks", checks)
-    return documents.document(graded(REFERENCE, "sample_softmax", cached=True))
+    return documents.document(graded(REFERENCE, "c", "sample_softmax", cached=True))
 
 
 def hostile(value: Any, key: str = "") -> Any:

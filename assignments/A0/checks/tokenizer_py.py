@@ -1,0 +1,262 @@
+"""What decides the items of tokenizer.py."""
+
+import re
+from itertools import pairwise, zip_longest
+
+import numpy as np
+
+from autograder.compare import Seen, expect, same
+from autograder.observe import Array
+
+
+def _cut(joined: Array, lengths: Array) -> list[bytes]:
+    """The strings that were reported joined, with the length of each."""
+    ends = [0, *np.cumsum(lengths).tolist()]
+    return [joined.tobytes()[start:end] for start, end in pairwise(ends)]
+
+
+def _shown(strings: list[bytes], first: int) -> str:
+    """A few strings around an index, as Python would write them."""
+    start = max(0, first - 2)
+    shown = [ascii(s.decode("utf-8", "backslashreplace")) for s in strings[start : start + 5]]
+    return " ".join(["..."] * (start > 0) + shown + ["..."] * (start + 5 < len(strings)))
+
+
+def _strings(seen: Seen, name: str, *, input: str, hint: str, what: str = "piece") -> None:
+    """The same strings in the same order."""
+    got = _cut(seen.got(name), seen.got(f"{name}_lengths"))
+    want = _cut(seen.want(name), seen.want(f"{name}_lengths"))
+    differ = [i for i, (one, other) in enumerate(zip_longest(got, want)) if one != other]
+    expect(
+        not differ,
+        f"first at {what} {min(differ, default=0)}, {len(got)} in all, want {len(want)}",
+        input=input,
+        got=_shown(got, min(differ, default=0)),
+        expected=_shown(want, min(differ, default=0)),
+        hint=hint,
+    )
+    same(seen, f"{name}_lengths", input=input, hint=hint, at=what)
+    same(seen, name, input=input, hint=hint, at="byte")
+
+
+def _digest(seen: Seen, name: str, *, input: str, hint: str) -> None:
+    _strings(seen, f"{name}_first", input=f"{input}: the first 40", hint=hint, what="part")
+    same(seen, f"{name}_count", input=f"{input}: how many", hint=hint)
+    same(seen, f"{name}_sum", input=f"{input}: CRC-32 of lengths and bytes", hint=hint)
+
+
+def _raised(seen: Seen, name: str, input: str, kinds: str, value: object = None) -> None:
+    """The call raised one of these errors, and its message holds the value."""
+    got = seen.got(name).tobytes().decode("utf-8", "replace")
+    kind, _, message = got.partition(": ")
+    named = value is None or re.search(rf"(?<![\w-]){re.escape(str(value))}(?!\w)", message)
+    expect(
+        kind in kinds.split() and bool(named),
+        f"not refused: {input}" if got == "ok" else "refused in another way",
+        input=input,
+        got="no error" if got == "ok" else got[:120],
+        expected=kinds.split()[0] + (f" with {value} in its message" if value is not None else ""),
+        hint="check it before you use it, and say what it was",
+    )
+
+
+def _accepted(seen: Seen, name: str, input: str) -> None:
+    got = seen.got(name).tobytes().decode("utf-8", "replace")
+    expect(got == "ok", "refused", input=input, got=got[:120], expected="no error")
+
+
+# ---------------------------------------------------------------- functions
+
+
+def letters_table(seen: Seen) -> None:
+    hint = "visible Latin-1 as it is, the others from U+0100 on in ascending order"
+    same(seen, "letters", input="the letters of bytes 0..255, in UTF-8", hint=hint, at="byte")
+
+
+def letters_order(seen: Seen) -> None:
+    hint = "first the visible ones, then the others: GPT-2's first 256 ids"
+    same(seen, "bytes", input="the keys, in their order", hint=hint)
+
+
+def split_words(seen: Seen) -> None:
+    hint = "seven endings in lower case with a straight apostrophe; letters of any script"
+    _strings(seen, "pieces", input="words and endings", hint=hint)
+
+
+def split_numbers(seen: Seen) -> None:
+    hint = r"\p{N} holds more than 0-9; a combining mark is neither letter nor number"
+    _strings(seen, "pieces", input="numbers and marks", hint=hint)
+
+
+def split_spaces(seen: Seen) -> None:
+    hint = "the last white space before a word goes to the word if it is a space"
+    _strings(seen, "pieces", input="white space of all kinds", hint=hint)
+
+
+def split_any(seen: Seen) -> None:
+    hint = "every character belongs to one piece"
+    _strings(seen, "pieces", input="all of that, and what nobody expects", hint=hint)
+
+
+def merge_order(seen: Seen) -> None:
+    hint = "the lowest rank first, wherever it stands; look at the new neighbours then"
+    _strings(seen, "parts", input="random words of a, b, c", hint=hint, what="part")
+
+
+def merge_edges(seen: Seen) -> None:
+    for name, text in (
+        ("empty", "an empty piece"),
+        ("single", "a piece of one byte"),
+        ("none", "a piece without a pair that has a rank"),
+        ("pair", "two bytes, whose rank is 0"),
+        ("run", "seven equal letters: the leftmost pair first"),
+        ("run_twice", "eleven equal letters, two ranks"),
+        ("later", "a pair that only a merge makes"),
+        ("parts_unranked", "a token whose parts have no rank"),
+    ):
+        _strings(seen, name, input=text, hint="rank 0 is a rank, None is none", what="part")
+
+
+def merge_long(seen: Seen) -> None:
+    hint = "do not look at all parts again after each merge: a heap and a linked list"
+    _digest(seen, "parts", input="a word of 60 000 letters", hint=hint)
+
+
+# ---------------------------------------------------------------- BPE
+
+
+def encode_words(seen: Seen) -> None:
+    hint = "split, merge, then the id of each part"
+    same(seen, "ids", input="words and newlines", hint=hint, at="token")
+    same(seen, "empty", input="an empty text", at="token")
+
+
+def encode_special(seen: Seen) -> None:
+    for name, text in (
+        ("some", "a text with <|endoftext|>"),
+        ("ends", "<|endoftext|> at the ends"),
+    ):
+        hint = "one token where it is allowed, text where it is not"
+        same(seen, f"{name}_allowed", input=f"{text}, allowed", hint=hint, at="token")
+        same(seen, f"{name}_not_allowed", input=f"{text}, not allowed", hint=hint, at="token")
+
+
+def encode_unicode(seen: Seen) -> None:
+    hint = "if split and merge are right: UTF-8, and ids, not ranks"
+    same(seen, "ids", input="240 random fragments", hint=hint, at="token")
+
+
+def encode_refuses(seen: Seen) -> None:
+    _accepted(seen, "good", "<|endoftext|> in a tuple of allowed ones")
+    _raised(seen, "other", "another special token", "ValueError", "<|pad|>")
+    _raised(seen, "all", 'allowed_special="all"', "ValueError")
+    _raised(seen, "no_text", "bytes", "TypeError")
+    _raised(seen, "surrogate", "a lone surrogate", "ValueError UnicodeEncodeError")
+
+
+def decode_bytes(seen: Seen) -> None:
+    hint = "the byte strings as they are, one behind the other"
+    for name, text in (("every", "every id"), ("some", "50 random ids"), ("empty", "no ids")):
+        same(seen, name, input=text, hint=hint, at="byte")
+
+
+def decode_range(seen: Seen) -> None:
+    _accepted(seen, "good", "the first id and the last")
+    size = int(seen.want("size")[0])
+    for name, id_ in (("below", -1), ("far_below", -size), ("size", size), ("huge", 2**40)):
+        _raised(seen, f"{name}_refused", f"id {id_} of {size} tokens", "IndexError", id_)
+
+
+def decode_text(seen: Seen) -> None:
+    for name, text in (
+        ("whole", "characters of several tokens"),
+        ("broken", "random bytes"),
+        ("cut", "a character's rest and another's beginning"),
+    ):
+        hint = "join first, then decode with U+FFFD where it is no UTF-8"
+        same(seen, name, input=text, hint=hint, at="byte")
+
+
+def _bpe(seen: Seen, input: str) -> None:
+    hint = "ids as they are stored"
+    _strings(seen, "tokens", input=f"{input}: the tokens by id", hint=hint, what="id")
+    same(seen, "eot", input=f"{input}: eot")
+
+
+def files_read(seen: Seen) -> None:
+    _bpe(seen, "two files, ids in another order than ranks")
+    hint = "ranks are the lines of vocab.bpe; a line may start with #"
+    _strings(seen, "by_rank", input="tokens by rank", hint=hint, what="rank")
+
+
+def files_refused(seen: Seen) -> None:
+    _accepted(seen, "good", "two good files")
+    for name, text in (
+        ("gap", "ids with a gap"),
+        ("no_eot", "no <|endoftext|>"),
+        ("strange", "a letter that stands for no byte"),
+        ("three", "a line of three parts"),
+        ("one", "a line of one part"),
+        ("empty_part", "a line whose first part is empty"),
+        ("unversioned", "no #version"),
+    ):
+        _raised(seen, name, text, "ValueError")
+
+
+def vocab_read(seen: Seen) -> None:
+    _bpe(seen, "a vocabulary file")
+    hint = "every token of two bytes or more but <|endoftext|>, in the order of ids"
+    _strings(seen, "by_rank", input="tokens by rank", hint=hint, what="rank")
+
+
+def save(seen: Seen) -> None:
+    hint = "a line for each rank, its parts as lower ranks make them"
+    _strings(seen, "lines", input="vocab.bpe", hint=hint, what="line")
+    same(seen, "size", input="entries of encoder.json", hint="every token once")
+    same(seen, "ids", input="ids of <|endoftext|>, the bytes, the merged tokens", at="token")
+    _raised(seen, "unmade", "a token that no two others make", "ValueError")
+
+
+# ---------------------------------------------------------------- training
+
+
+def learn_order(seen: Seen) -> None:
+    hint = "count again what a merge changed: the pairs left and right of it"
+    _strings(seen, "merges", input="150 pieces, 60 merges", hint=hint, what="part")
+
+
+def learn_ties(seen: Seen) -> None:
+    for name, text in (
+        ("equal", "pairs that occur equally often"),
+        ("long", "equally often, of other lengths"),
+        ("runs", "runs of one letter"),
+        ("apart", "pieces of one letter and of none"),
+        ("none", "0 merges"),
+    ):
+        hint = "the smallest left part, then the smallest right part; aaa holds (a, a) twice"
+        _strings(seen, name, input=text, hint=hint, what="part")
+    _accepted(seen, "good", "as many merges as there are")
+    for name, text, value in (
+        ("too_many", "3 merges where there are 2", 3),
+        ("empty", "a merge from no pieces", 1),
+        ("negative", "-1 merges", -1),
+    ):
+        _raised(seen, name, text, "ValueError", value)
+
+
+def learn_long(seen: Seen) -> None:
+    hint = "do not count all pairs again after each merge"
+    _digest(seen, "parts", input="12 000 pieces, 1 000 merges", hint=hint)
+
+
+def train(seen: Seen) -> None:
+    hint = "bytes, then merged tokens as they were learnt, then <|endoftext|>"
+    _strings(seen, "merged", input="tokens from 256 on", hint=hint, what="token")
+    _strings(seen, "by_rank", input="tokens by rank", hint=hint, what="rank")
+    same(seen, "eot", input="eot", hint=hint)
+    got, table = seen.got("bytes"), seen.got("table")
+    expect(np.array_equal(got, table) and len(set(got.tolist())) == 256, "another order",
+           input="tokens 0..255", expected="the order of bytes_to_unicode")  # fmt: skip
+    _accepted(seen, "good", "257 tokens")
+    _raised(seen, "small", "256 tokens", "ValueError", 256)
+    _raised(seen, "large", "more tokens than the text has", "ValueError")
