@@ -20,6 +20,8 @@ from autograder.rubric import ROOT
 from autograder.run import REFERENCE
 from reference.oracle import a0_rand_py as oracle
 
+pytestmark = pytest.mark.slow
+
 SPEC = ROOT / "spec"
 STRICT = ("-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 SANITIZED = ("-fsanitize=undefined,address", "-fno-sanitize-recover=all", "-O1", "-g")

@@ -15,6 +15,8 @@ import pytest
 
 from autograder.rubric import ROOT
 
+pytestmark = pytest.mark.slow
+
 B, T = 2, 3
 SIZES = (41, 24, 57, 33, 20)  # of the shards; the second has no last target for its fourth sample
 SAMPLES = 1000  # tokens sampled from each row of logits
