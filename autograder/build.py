@@ -241,39 +241,36 @@ def programs(
     A header that does not compile is no fault of ours: its Built has no binary, and says why.
     """
     theirs = read(student)
-    result = {source.name: _absent(source, theirs) for source in sources if _lacks(source, theirs)}
+    result: dict[str, Built] = {}
     for source in sources:
-        if source.name in result:
-            done()
-            continue
+        absent = missing(f"llmc/{source.name}.h", theirs) if source.runtime else None
         kept = _lookup(source, theirs, tools, build)
+        if absent is not None:
+            kept = Built(source.name, None, (absent,))
         if kept is not None:
             result[source.name] = kept
             done()
-    missing = [source for source in sources if source.name not in result]
-    if missing:
+    left = [source for source in sources if source.name not in result]
+    if left:
         runtime = _runtime(tools, build)
         with scratch_folder(build) as folder:
             (folder / "llmc").mkdir()
             for name, content in theirs.items():
                 (folder / name).write_bytes(content)
-            jobs = [_job(source, tools, runtime, folder) for source in missing]
+            jobs = [_job(source, tools, runtime, folder) for source in left]
             outcomes = sandbox.run_all(jobs, parallel, lambda *_: done())
-            for source, outcome in zip(missing, outcomes, strict=True):
+            for source, outcome in zip(left, outcomes, strict=True):
                 result[source.name] = _keep(source, outcome, theirs, tools, build, folder)
     return {source.name: result[source.name] for source in sources}
 
 
-def _lacks(source: Source, theirs: Mapping[str, bytes]) -> bool:
-    return source.runtime and f"llmc/{source.name}.h" not in theirs
-
-
-def _absent(source: Source, theirs: Mapping[str, bytes]) -> Built:
-    """A probe whose header is not there, perhaps for its name alone."""
-    wanted = f"llmc/{source.name}.h"
+def missing(wanted: str, theirs: Mapping[str, bytes]) -> Note | None:
+    """Why a student's file is not there, perhaps for its name alone; None if it is."""
+    if wanted in theirs:
+        return None
     alike = next((name for name in theirs if name.lower() == wanted), "")
     what = "it is missing" + (f"; is it {alike}?" if alike else "; ./grade start brings the stub")
-    return Built(source.name, None, (Note(wanted, what, True),))
+    return Note(wanted, what, True)
 
 
 def _job(source: Source, tools: Toolchain, runtime: Path, folder: Path) -> sandbox.Job:

@@ -17,7 +17,12 @@ from autograder.build import NoTool
 from autograder.commands import doctor, grade, pack, start, state
 from autograder.commands.common import (
     BUILD,
+    COMMANDS,
+    DONE,
+    FAULT,
+    LEFT,
     STAFF,
+    USAGE,
     Usage,
     load,
     stubs,
@@ -30,8 +35,6 @@ from autograder.report import screens, terminal
 from autograder.rubric import ROOT, Item, Part, Rubric, RubricError
 from autograder.run import UnknownName, select
 from autograder.sources import read
-
-DONE, LEFT, USAGE, FAULT = 0, 1, 2, 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -163,12 +166,7 @@ def _parser(command: str, says: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=f"./grade {command}", description=says)
 
 
-OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
-    "why": _why,
-    "doctor": _doctor,
-    "pack": _pack,
-    "start": _start,
-}
+OTHERS = dict(zip(COMMANDS, (_why, _doctor, _pack, _start), strict=True))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Comparisons are written so that NaN, a wrong type or a wrong length fails.
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from autograder.observe import TODO_STATUS, Array, Ending, Observed
 from autograder.sandbox import REPORT_STATUS
 
 SHOWN = 5  # values around the first difference
+SAID = 120  # characters of an error's message
+NUMBER = re.compile(r"(?<![\w.-])-?(?:0x[\da-f]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def _advice(ending: Ending) -> str:
         "report": "the report names the line; start there",
         "signal": "look at pointers and sizes near the last thing that worked",
         "exit": "if `got` shows a line, that is what it said last: a helper of utils.h gave up",
-        "time": "does every loop end? --gdb, then Ctrl-C, shows where it is",
+        "time": "does every loop end? a debugger and Ctrl-C show where it is",
         "memory": "does every allocation stop, and is it freed?",
     }
     return advice.get(ending.kind, "")
@@ -239,6 +242,45 @@ def expect(
     """Raises Mismatch unless the condition holds. `lines`: input, got, expected, hint."""
     if not bool(condition):
         raise Mismatch(differs, picture=picture, **lines)
+
+
+def accepted(seen: Seen, name: str, input: str) -> None:
+    """A call in Python raised nothing."""
+    got = _text_of(seen, name)
+    expect(got == "ok", "refused", input=input, got=got[:SAID], expected="no error")
+
+
+def raised(seen: Seen, name: str, kinds: str, input: str, *values: object) -> None:
+    """A call in Python raised one of these errors (`ValueError UnicodeEncodeError`); its message
+    holds one of the values, if there are any, a number in any notation."""
+    got = _text_of(seen, name)
+    kind, _, message = got.partition(": ")
+    expected = kinds.split()[0]
+    expected += f" with {' or '.join(map(str, values))} in its message" if values else ""
+    expect(
+        kind in kinds.split() and (not values or any(_says(message, value) for value in values)),
+        f"not refused: {input}" if got == "ok" else "refused in another way",
+        input=input,
+        got="no error" if got == "ok" else got[:SAID],
+        expected=expected,
+        hint="check it before you use it, and say what it was",
+    )
+
+
+def _text_of(seen: Seen, name: str) -> str:
+    return seen.got(name).tobytes().decode("utf-8", "replace")
+
+
+def _says(message: str, value: object) -> bool:
+    if re.search(rf"(?<![\w-]){re.escape(str(value))}(?!\w)", message):
+        return True
+    if isinstance(value, str):
+        return False
+    return any(_number(word) == value for word in NUMBER.findall(message.lower()))
+
+
+def _number(word: str) -> float:
+    return int(word, 16) if "x" in word else float(word) if set(word) & set(".e") else int(word)
 
 
 def refused(seen: Seen, good: str, **bad: str) -> None:

@@ -235,7 +235,7 @@ def _observed(outcome: sandbox.Outcome) -> Observed:
         ending,
         _unwritten(text),
         _leak(text),
-        (text.strip().splitlines() or [""])[-1][:200],
+        _last_line(text),
         outcome.seconds,
         outcome.restarted,
     )
@@ -269,7 +269,7 @@ def _ending(outcome: sandbox.Outcome, values: Mapping[str, Array]) -> Ending:
     if outcome.status == TODO_STATUS:
         return Ending("todo", _unwritten(text))
     if outcome.status == RAISED_STATUS:
-        return Ending("raised", (text.strip().splitlines() or [""])[-1][:200])
+        return Ending("raised", _last_line(text))
     if outcome.status == REPORT_STATUS:
         return Ending("report", _finding(text))
     if outcome.status < 0:
@@ -277,6 +277,10 @@ def _ending(outcome: sandbox.Outcome, values: Mapping[str, Array]) -> Ending:
     if outcome.status != 0 or "end" not in values:
         return Ending("exit", str(outcome.status))
     return Ending("ended")
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1][:200]
 
 
 def _unwritten(text: str) -> str:

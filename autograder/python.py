@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from autograder import sandbox
-from autograder.build import RUNTIME, Built, Note, Source
+from autograder.build import RUNTIME, Built, Note, Source, missing
 from autograder.files import digest, read_json, scratch_folder
 from autograder.rubric import module
 from autograder.sources import read
@@ -46,17 +46,11 @@ def bundles(
     result = {}
     for source in sources:
         name = f"llmc/{module(source.name)}.py"
-        note = _missing(name, theirs) if name not in theirs else faults.get(name)
+        note = missing(name, theirs) or faults.get(name)
         folder = None if note else _bundle(source, theirs, build)
         result[source.name] = Built(source.name, folder, (note,) if note else ())
         done()
     return result
-
-
-def _missing(name: str, theirs: Mapping[str, bytes]) -> Note:
-    alike = next((other for other in theirs if other.lower() == name), "")
-    what = "it is missing" + (f"; is it {alike}?" if alike else "; ./grade start brings the stub")
-    return Note(name, what, True)
 
 
 def _bundle(source: Source, theirs: Mapping[str, bytes], build: Path) -> Path:

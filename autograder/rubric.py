@@ -104,11 +104,11 @@ class Rubric:
         suffix = ".py" if name.endswith(PYTHON) else ".c"
         return self.folder / "probes" / f"{name}{suffix}"
 
-    @property
-    def handout(self) -> str:
-        """The file to read, from the root; "" where there is none."""
-        found = sorted((ROOT / "handouts").glob(f"{self.assignment}-*.md"))
-        return f"handouts/{found[0].name}" if found else ""
+    def handout(self, part: Part | None = None) -> str:
+        """The file to read, from the root: a part's own, else the first; "" where there is none."""
+        found = sorted(path.name for path in (ROOT / "handouts").glob(f"{self.assignment}-*.md"))
+        own = f"{self.assignment}-{part.id}.md" if part else ""
+        return f"handouts/{own if own in found else found[0]}" if found else ""
 
     def items(self) -> Iterator[tuple[Part, Item]]:
         for part in self.parts:

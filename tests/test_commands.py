@@ -306,6 +306,17 @@ def test_gdb_really_stops_in_the_students_function() -> None:
     assert re.search(r"#1 .* in case_random_u32", seen.stdout)
 
 
+def test_a_python_row_is_debugged_by_hand() -> None:
+    seen = run("A0", "--gdb", "splitmix64", "--reference")
+    assert seen.returncode == 2
+    assert "write breakpoint() in your code, then run" in seen.stderr
+    command = seen.stderr.splitlines()[-1].split()
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert shown.stdout.startswith("begin i64 [1]")
+    why = run("why", "splitmix64").stdout
+    assert "--gdb" not in why and "handouts/A0-python.md" in why
+
+
 def test_without_a_debugger_gdb_says_so(tmp_path: Path) -> None:
     for name in ("cc", "as", "ld", "ld.gold", "gcc", "python3", "setarch", "env"):
         if shutil.which(name):

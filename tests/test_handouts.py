@@ -15,7 +15,7 @@ import pytest
 
 from autograder import rubric
 from autograder.rubric import ROOT
-from staff import handouts, mutants, release, strip, syntax
+from staff import handouts, mutants, prose, release, strip, syntax
 from staff.handouts import Wrong
 from staff.trees import Tree
 
@@ -52,8 +52,8 @@ def fences(path: Path) -> list[Fence]:
 
 
 @pytest.fixture(scope="module")
-def known() -> handouts.Known:
-    return handouts.known_to_students()
+def known() -> prose.Known:
+    return prose.known_to_students()
 
 
 def programs() -> list[tuple[Fence, Fence]]:
@@ -99,8 +99,8 @@ def diagrams(path: Path) -> list[Fence]:
 def pitfalls(path: Path) -> set[tuple[str, str]]:
     """The file that a part of the text is about, and a row that a pitfall in it names."""
     text = path.read_text(encoding="utf-8")
-    above = ["\n".join(text.splitlines()[:line]) for line, _ in handouts.pitfalls(text)]
-    rows = [row for _, row in handouts.pitfalls(text)]
+    above = ["\n".join(text.splitlines()[:line]) for line, _ in prose.pitfalls(text)]
+    rows = [row for _, row in prose.pitfalls(text)]
     return {(API.findall(part)[-1], row) for part, row in zip(above, rows, strict=True)}
 
 
@@ -146,7 +146,9 @@ def test_every_function_of_the_first_stage_belongs_to_a_row(
 
 
 def test_the_first_handout_is_the_one_that_the_grader_names_and_leads_to_the_other() -> None:
-    assert rubric.load("A0").handout == f"handouts/{A0.name}"
+    a0 = rubric.load("A0")
+    names = [a0.handout(), *(a0.handout(part) for part in a0.parts)]
+    assert names == [f"handouts/{A0.name}"] * 2 + ["handouts/A0-python.md"]
     head = A0.read_text(encoding="utf-8").partition("\n## ")[0]
     assert f"({HALVES['python'].name})" in head and "either order" in head
 
@@ -510,11 +512,11 @@ def test_one_wrong_handout_leaves_all_as_they_are(
         "`shuffle_rng`, `manual_seed(&s, 137)`, `safe_printf(tokenizer_decode(...))`, `uint16_t`",
         "```c run\nno_such_name();\n```",
         "```sh\n\n./grade A0\n```\n` `",
-        f"{handouts.PITFALLS}\n|---|---|\n| a `b` | `clean` |\n",
+        f"{prose.PITFALLS}\n|---|---|\n| a `b` | `clean` |\n",
     ],
 )
-def test_what_is_there_may_be_named(text: str, known: handouts.Known) -> None:
-    assert handouts.strays(text, "x.md", known) == []
+def test_what_is_there_may_be_named(text: str, known: prose.Known) -> None:
+    assert prose.strays(text, "x.md", known) == []
 
 
 @pytest.mark.parametrize(
@@ -535,17 +537,17 @@ def test_what_is_there_may_be_named(text: str, known: handouts.Known) -> None:
         ("```sh\ncd x && make date\n```", "x.md:2: `make date`: there is no date"),
         ("`llmc/ran.h`", "x.md:1: `llmc/ran.h`: there is no llmc/ran.h"),
         ("`shuffle_range`", "x.md:1: `shuffle_range`: there is no shuffle_range"),
-        (f"{handouts.PITFALLS}\n|---|---|\n| a | `clear` |\n", "x.md:3: no row clear"),
+        (f"{prose.PITFALLS}\n|---|---|\n| a | `clear` |\n", "x.md:3: no row clear"),
     ],
 )
-def test_what_is_not_there_is_found(text: str, line: str, known: handouts.Known) -> None:
-    assert handouts.strays(text, "x.md", known) == [line]
+def test_what_is_not_there_is_found(text: str, line: str, known: prose.Known) -> None:
+    assert prose.strays(text, "x.md", known) == [line]
 
 
 def test_staff_have_more_and_a_page_may_name_the_row_that_it_adds() -> None:
-    staff = handouts.known()
+    staff = prose.known()
     text = "`./grade diff A0 --student DIR`, `./grade A0 --reference --fresh`, `make mutants A0`"
-    assert handouts.strays(f"{text}, `make dev`, `no_code_here`", "x.md", staff) == []
+    assert prose.strays(f"{text}, `make dev`, `no_code_here`", "x.md", staff) == []
     text = "`./grade A0 mine`\n"
-    assert handouts.strays(text, "x.md", staff) == ["x.md:1: `./grade A0 mine`: there is no mine"]
-    assert handouts.strays(f'{text}```toml\nid = "mine"\n```\n', "x.md", staff) == []
+    assert prose.strays(text, "x.md", staff) == ["x.md:1: `./grade A0 mine`: there is no mine"]
+    assert prose.strays(f'{text}```toml\nid = "mine"\n```\n', "x.md", staff) == []

@@ -12,7 +12,7 @@ import pytest
 
 from autograder import rubric
 from autograder.rubric import ROOT
-from staff import handouts
+from staff import prose
 
 DOC = (ROOT / "docs" / "instructor.md").read_text(encoding="utf-8")
 # An edit is a line of prose that names the file and the place, and a block: text to insert there,
@@ -102,7 +102,7 @@ def test_the_edits_fit(checkout: Path) -> None:
 def test_what_it_names_is_there() -> None:
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", DOC, flags=re.M | re.S))
     targets = {word for span in spans for word in re.findall(r"^make (\w+)", span)}
-    assert targets <= handouts.known().targets
+    assert targets <= prose.known().targets
     paths = [span for span in spans if re.fullmatch(r"\.?\w+/[\w./-]+", span)]
     missing = {path for path in paths if not (ROOT / path).exists()}
     assert {path for path in missing if not path.startswith(("build/", "DIR/"))} == set()

@@ -12,6 +12,7 @@ from autograder.report import terminal
 from autograder.rubric import ROOT, Rubric
 
 BUILD = ROOT / "build"
+DONE, LEFT, USAGE, FAULT = 0, 1, 2, 3  # exit statuses: all earned, points missing, usage, our fault
 COMMANDS = ("why", "doctor", "pack", "start")  # beside grading
 STAFF = ("diff",)  # those that are staff/NAME.py, where there is staff/
 

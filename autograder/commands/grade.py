@@ -14,6 +14,9 @@ from autograder import rubric, run
 from autograder.commands import debug, state, watch
 from autograder.commands.common import (
     COMMANDS,
+    DONE,
+    FAULT,
+    LEFT,
     STAFF,
     Usage,
     load,
@@ -26,8 +29,6 @@ from autograder.results import Options, Result
 from autograder.rubric import ROOT, Item, Part, Rubric
 from autograder.run import REFERENCE, UnknownName, real_data, select
 from autograder.sources import read
-
-EARNED, MISSING, FAULT = 0, 1, 3
 
 
 def parser(staff: bool) -> argparse.ArgumentParser:
@@ -77,7 +78,7 @@ def main(words: Sequence[str]) -> int:
     selected = _selected(loaded, options.names)
     if arguments.list:
         screens.catalogue(loaded, selected, terminal.console())
-        return EARNED
+        return DONE
     if not arguments.watch:
         return _once(loaded, options, arguments, selected)
     for _ in watch.saves(options.student):
@@ -119,12 +120,15 @@ def _once(
 
 def _debug(result: Result) -> None:
     """Becomes a debugger on the row that the table says to start with, or else the first."""
-    part = result.parts[0]
+    part = next((part for part in result.parts if part.start), result.parts[0])
     item = part.start or part.items[0]
     row = next((row for row in item.rows if row.verdict not in ("ok", "skip")), item.rows[0])
     case = run.case_of(row.credit, result)
     if case is None:
         raise Usage(f"nothing to debug in {item.item.id}: {row.message or 'it cannot run here'}")
+    if case.forked:
+        command = terminal.by_hand(row, result)
+        raise Usage(f"Python has its own: write breakpoint() in your code, then run\n{command}")
     folders = (ROOT, result.options.student)  # the last one is searched first
     debug.open_debugger(case, item.item.functions, folders, result.options.build)
 
@@ -177,4 +181,4 @@ def _selected(loaded: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Ite
 def _status(result: Result) -> int:
     if any(item.verdict == "error" for part in result.parts for item in part.items):
         return FAULT
-    return EARNED if all(part.earned == part.possible for part in result.parts) else MISSING
+    return DONE if all(part.earned == part.possible for part in result.parts) else LEFT

@@ -122,9 +122,9 @@ def why(rubric: Rubric, part: Part, item: Item, theirs: Mapping[str, bytes], out
         [
             *lines,
             ("needs", ", ".join(needed)),
-            ("read", rubric.handout),
+            ("read", rubric.handout(part)),
             ("grade", f"./grade {rubric.assignment} {item.id}"),
-            ("debug", f"./grade {rubric.assignment} --gdb {item.id}"),
+            ("debug", f"./grade {rubric.assignment} --gdb {item.id}" if part.id == "c" else ""),
         ],
         out,
     )
@@ -182,7 +182,7 @@ def started(rubric: Rubric, outcomes: Iterable[tuple[Change, str]], out: Console
             others.append(change.name)
     if others:
         out.print(Text(f"  and {len(others)} that are given or come later", style="dim"))
-    out.print(f"next: {rubric.handout}, then ./grade {rubric.assignment}")
+    out.print(f"next: {rubric.handout()}, then ./grade {rubric.assignment}")
 
 
 def agreed(change: Change, out: Console) -> bool:

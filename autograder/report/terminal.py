@@ -166,10 +166,13 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
     others = [name for name in dict.fromkeys(needs) if name != item.item.id]
     labelled([("needs", ", ".join(others))], out)
     if rows:
-        first = rows[0].credit
-        python = f"{PYTHON_BY_HAND} " if first.probe.endswith(PYTHON) else ""
-        by_hand = f"{python}build/probes/{first.probe} {first.case} {result.seed}"
-        labelled([("rerun", item.rerun), ("by hand", by_hand)], out)
+        labelled([("rerun", item.rerun), ("by hand", by_hand(rows[0], result))], out)
+
+
+def by_hand(row: Row, result: Result) -> str:
+    """The command that runs a row's case by itself, and prints what it reports."""
+    python = f"{PYTHON_BY_HAND} " if row.credit.probe.endswith(PYTHON) else ""
+    return f"{python}build/probes/{row.credit.probe} {row.credit.case} {result.seed}"
 
 
 def plain(text: str) -> str:

@@ -1,30 +1,8 @@
 """What decides the items of dataloader.py."""
 
-import re
-
-from autograder.compare import Seen, expect, same
+from autograder.compare import Seen, accepted, expect, raised, same
 
 WINDOW = "B 2, T 3"
-
-
-def _raised(seen: Seen, name: str, kind: str, input: str, *values: object) -> None:
-    """The call raised an error of that class, and its message holds one of the values."""
-    got = seen.got(name).tobytes().decode("utf-8", "replace")
-    expected = f"{kind} with {' or '.join(map(str, values))} in its message"
-    found = any(re.search(rf"(?<![\w-]){re.escape(str(value))}(?!\w)", got) for value in values)
-    expect(
-        got.startswith(f"{kind}: ") and found,
-        f"not refused: {input}" if got == "ok" else "refused in another way",
-        input=input,
-        got="no error" if got == "ok" else got[:120],
-        expected=expected,
-        hint="check it before you use it, and say what it was",
-    )
-
-
-def _accepted(seen: Seen, name: str, input: str) -> None:
-    got = seen.got(name).tobytes().decode("utf-8", "replace")
-    expect(got == "ok", "refused", input=input, got=got[:120], expected="no error")
 
 
 def shard_values(seen: Seen) -> None:
@@ -39,26 +17,26 @@ def shard_values(seen: Seen) -> None:
 
 def shard_refuse(seen: Seen) -> None:
     size = int(seen.want("size")[0])
-    _accepted(seen, "good", "a good shard")
-    _raised(seen, "bad_magic", "ValueError", "magic number 20240521", 20240521)
-    _raised(seen, "bad_version", "ValueError", "version 2", 2)
+    accepted(seen, "good", "a good shard")
+    raised(seen, "bad_magic", "ValueError", "magic number 20240521", 20240521)
+    raised(seen, "bad_version", "ValueError", "version 2", 2)
     for name, claimed, held in (
         ("more_claimed", size + 1, 1024 + 2 * size),
         ("fewer_claimed", size - 1, 1024 + 2 * size),
         ("odd_size", size, 1023 + 2 * size),
     ):
         text = f"a header that counts {claimed} tokens, a file of {held} bytes"
-        _raised(seen, name, "ValueError", text, claimed, held, size)
-    _raised(seen, "no_tokens", "ValueError", "a shard of 0 tokens", 0)
-    _raised(seen, "header_cut_short", "ValueError", "a file of 2 words", 2, 8)
-    _raised(seen, "word_missing", "ValueError", "a file of 255 words", 255, 1020)
+        raised(seen, name, "ValueError", text, claimed, held, size)
+    raised(seen, "no_tokens", "ValueError", "a shard of 0 tokens", 0)
+    raised(seen, "header_cut_short", "ValueError", "a file of 2 words", 2, 8)
+    raised(seen, "word_missing", "ValueError", "a file of 255 words", 255, 1020)
 
 
 def shard_shuffle(seen: Seen) -> None:
     for name, size in (("one", 1), ("two", 2), ("ten", 10), ("many", 100)):
         hint = "from the last down: one word for each i, j = word mod (i + 1), swap"
         same(seen, name, input=f"{size} elements, a given generator", hint=hint)
-    _accepted(seen, "none", "an empty list")
+    accepted(seen, "none", "an empty list")
 
 
 def shard_draws(seen: Seen) -> None:
@@ -79,7 +57,7 @@ def stream_fields(seen: Seen) -> None:
     for name in (*names, "current_sample", "shard_order", "tokens", "words"):
         text = {"words": "the first words of rng"}.get(name, name)
         same(seen, name, input=f"{WINDOW}, rank 1 of 2: {text}", hint=hints.get(name, ""))
-    _accepted(seen, "sample_order", "the attribute sample_order")
+    accepted(seen, "sample_order", "the attribute sample_order")
     hint = "a position in shard_order; its first sample"
     text = "load_shard(2) in shards 2 0 3 1"
     same(seen, "tokens_loaded", input=f"{text}: tokens", hint=hint)
@@ -88,12 +66,12 @@ def stream_fields(seen: Seen) -> None:
 
 
 def stream_refuse(seen: Seen) -> None:
-    _accepted(seen, "good", "shards of 13 and 12 tokens, B 2, T 3")
-    _accepted(seen, "good_for_2", "a shard of 13 tokens, B 2, T 3, two processes")
-    _raised(seen, "no_match", "FileNotFoundError", "a pattern without a match", "nothing_*.bin")
+    accepted(seen, "good", "shards of 13 and 12 tokens, B 2, T 3")
+    accepted(seen, "good_for_2", "a shard of 13 tokens, B 2, T 3, two processes")
+    raised(seen, "no_match", "FileNotFoundError", "a pattern without a match", "nothing_*.bin")
     text = "a shard of 12 tokens, one too few for two processes"
-    _raised(seen, "too_few_for_2", "ValueError", text, 12)
-    _raised(seen, "bad_rank", "ValueError", "rank 2 of 2", 2)
+    raised(seen, "too_few_for_2", "ValueError", text, 12)
+    raised(seen, "bad_rank", "ValueError", "rank 2 of 2", 2)
 
 
 def stream_x(seen: Seen) -> None:
@@ -146,12 +124,12 @@ def resume_place(seen: Seen) -> None:
     same(seen, "x", input="from (2, 3) to the end of the shard", hint=hint, at="token")
     text = "resume at the end of shard 1: current_shard, current_sample, num_samples"
     same(seen, "place_end", input=text, hint="num_samples is a place, too")
-    _accepted(seen, "first_shard", "resume(0, 0)")
+    accepted(seen, "first_shard", "resume(0, 0)")
     beyond = int(seen.want("beyond")[0])
-    _raised(seen, "no_shard", "IndexError", "resume(4, 0) with four shards", 4)
-    _raised(seen, "negative_shard", "IndexError", "resume(-1, 0)", -1)
-    _raised(seen, "no_sample", "IndexError", f"resume(1, {beyond}), one behind the end", beyond)
-    _raised(seen, "negative_sample", "IndexError", "resume(1, -1)", -1)
+    raised(seen, "no_shard", "IndexError", "resume(4, 0) with four shards", 4)
+    raised(seen, "negative_shard", "IndexError", "resume(-1, 0)", -1)
+    raised(seen, "no_sample", "IndexError", f"resume(1, {beyond}), one behind the end", beyond)
+    raised(seen, "negative_sample", "IndexError", "resume(1, -1)", -1)
 
 
 def resume_shuffled(seen: Seen) -> None:
@@ -201,8 +179,8 @@ def eval_stat(seen: Seen) -> None:
 
 
 def eval_refuse(seen: Seen) -> None:
-    _accepted(seen, "good", "a good eval file")
-    _accepted(seen, "good_4", "a good eval file, B 4")
+    accepted(seen, "good", "a good eval file")
+    accepted(seen, "good_4", "a good eval file, B 4")
     for name, text, values in (
         ("rows_below_4", "B 3", (3,)),
         ("longer_than_T", "example 2 has 24 tokens, T is 23", (2, 24)),
@@ -212,6 +190,7 @@ def eval_refuse(seen: Seen) -> None:
         ("no_mark_passed", "example 0, of the process before, does not", (0, 65534)),
         ("three_completions", "example 2 counts three completions", (2, 3)),
         ("too_many_bytes", "example 2 is longer than the file", (2,)),
+        ("label_4", "example 2 has label 4 of 4 completions", (2, 4)),
         ("odd_bytes", "example 2 has an odd number of bytes", (2,)),
         ("head_alone", "example 2 is a head and nothing else", (2,)),
         ("last_token_missing", "example 2 lacks its last token", (2,)),
@@ -220,4 +199,4 @@ def eval_refuse(seen: Seen) -> None:
         ("token_missing", "example 1 of 3 lacks its last token", (1,)),
         ("empty_completion", "a completion of example 2 has no tokens", (2,)),
     ):
-        _raised(seen, name, "ValueError", text, *values)
+        raised(seen, name, "ValueError", text, *values)

@@ -1,11 +1,10 @@
 """What decides the items of tokenizer.py."""
 
-import re
 from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from autograder.compare import Seen, expect, same
+from autograder.compare import Seen, accepted, expect, raised, same
 from autograder.observe import Array
 
 
@@ -43,26 +42,6 @@ def _digest(seen: Seen, name: str, *, input: str, hint: str) -> None:
     _strings(seen, f"{name}_first", input=f"{input}: the first 40", hint=hint, what="part")
     same(seen, f"{name}_count", input=f"{input}: how many", hint=hint)
     same(seen, f"{name}_sum", input=f"{input}: CRC-32 of lengths and bytes", hint=hint)
-
-
-def _raised(seen: Seen, name: str, input: str, kinds: str, value: object = None) -> None:
-    """The call raised one of these errors, and its message holds the value."""
-    got = seen.got(name).tobytes().decode("utf-8", "replace")
-    kind, _, message = got.partition(": ")
-    named = value is None or re.search(rf"(?<![\w-]){re.escape(str(value))}(?!\w)", message)
-    expect(
-        kind in kinds.split() and bool(named),
-        f"not refused: {input}" if got == "ok" else "refused in another way",
-        input=input,
-        got="no error" if got == "ok" else got[:120],
-        expected=kinds.split()[0] + (f" with {value} in its message" if value is not None else ""),
-        hint="check it before you use it, and say what it was",
-    )
-
-
-def _accepted(seen: Seen, name: str, input: str) -> None:
-    got = seen.got(name).tobytes().decode("utf-8", "replace")
-    expect(got == "ok", "refused", input=input, got=got[:120], expected="no error")
 
 
 # ---------------------------------------------------------------- functions
@@ -147,11 +126,11 @@ def encode_unicode(seen: Seen) -> None:
 
 
 def encode_refuses(seen: Seen) -> None:
-    _accepted(seen, "good", "<|endoftext|> in a tuple of allowed ones")
-    _raised(seen, "other", "another special token", "ValueError", "<|pad|>")
-    _raised(seen, "all", 'allowed_special="all"', "ValueError")
-    _raised(seen, "no_text", "bytes", "TypeError")
-    _raised(seen, "surrogate", "a lone surrogate", "ValueError UnicodeEncodeError")
+    accepted(seen, "good", "<|endoftext|> in a tuple of allowed ones")
+    raised(seen, "other", "ValueError", "another special token", "<|pad|>")
+    raised(seen, "all", "ValueError", 'allowed_special="all"')
+    raised(seen, "no_text", "TypeError", "bytes")
+    raised(seen, "surrogate", "ValueError UnicodeEncodeError", "a lone surrogate")
 
 
 def decode_bytes(seen: Seen) -> None:
@@ -161,10 +140,10 @@ def decode_bytes(seen: Seen) -> None:
 
 
 def decode_range(seen: Seen) -> None:
-    _accepted(seen, "good", "the first id and the last")
+    accepted(seen, "good", "the first id and the last")
     size = int(seen.want("size")[0])
     for name, id_ in (("below", -1), ("far_below", -size), ("size", size), ("huge", 2**40)):
-        _raised(seen, f"{name}_refused", f"id {id_} of {size} tokens", "IndexError", id_)
+        raised(seen, f"{name}_refused", "IndexError", f"id {id_} of {size} tokens", id_)
 
 
 def decode_text(seen: Seen) -> None:
@@ -190,7 +169,7 @@ def files_read(seen: Seen) -> None:
 
 
 def files_refused(seen: Seen) -> None:
-    _accepted(seen, "good", "two good files")
+    accepted(seen, "good", "two good files")
     for name, text in (
         ("gap", "ids with a gap"),
         ("no_eot", "no <|endoftext|>"),
@@ -200,7 +179,7 @@ def files_refused(seen: Seen) -> None:
         ("empty_part", "a line whose first part is empty"),
         ("unversioned", "no #version"),
     ):
-        _raised(seen, name, text, "ValueError")
+        raised(seen, name, "ValueError", text)
 
 
 def vocab_read(seen: Seen) -> None:
@@ -214,7 +193,7 @@ def save(seen: Seen) -> None:
     _strings(seen, "lines", input="vocab.bpe", hint=hint, what="line")
     same(seen, "size", input="entries of encoder.json", hint="every token once")
     same(seen, "ids", input="ids of <|endoftext|>, the bytes, the merged tokens", at="token")
-    _raised(seen, "unmade", "a token that no two others make", "ValueError")
+    raised(seen, "unmade", "ValueError", "a token that no two others make")
 
 
 # ---------------------------------------------------------------- training
@@ -235,13 +214,13 @@ def learn_ties(seen: Seen) -> None:
     ):
         hint = "the smallest left part, then the smallest right part; aaa holds (a, a) twice"
         _strings(seen, name, input=text, hint=hint, what="part")
-    _accepted(seen, "good", "as many merges as there are")
+    accepted(seen, "good", "as many merges as there are")
     for name, text, value in (
         ("too_many", "3 merges where there are 2", 3),
         ("empty", "a merge from no pieces", 1),
         ("negative", "-1 merges", -1),
     ):
-        _raised(seen, name, text, "ValueError", value)
+        raised(seen, name, "ValueError", text, value)
 
 
 def learn_long(seen: Seen) -> None:
@@ -257,6 +236,6 @@ def train(seen: Seen) -> None:
     got, table = seen.got("bytes"), seen.got("table")
     expect(np.array_equal(got, table) and len(set(got.tolist())) == 256, "another order",
            input="tokens 0..255", expected="the order of bytes_to_unicode")  # fmt: skip
-    _accepted(seen, "good", "257 tokens")
-    _raised(seen, "small", "256 tokens", "ValueError", 256)
-    _raised(seen, "large", "more tokens than the text has", "ValueError")
+    accepted(seen, "good", "257 tokens")
+    raised(seen, "small", "ValueError", "256 tokens", 256)
+    raised(seen, "large", "ValueError", "more tokens than the text has")

@@ -364,6 +364,7 @@ def case_eval_refuse(seed: int) -> None:
     outcome("no_mark", read_eval, edited("mark.bin", 2, 0, -1))
     outcome("no_mark_passed", read_eval, edited("passed.bin", 0, 0, -1), 8, EVAL_T, 1, 2)
     outcome("three_completions", read_eval, edited("three.bin", 2, 4, -1))
+    outcome("label_4", read_eval, edited("label.bin", 2, 3, 4 - whole[2][3]))
     outcome("too_many_bytes", read_eval, edited("many.bin", 2, 1, 2))
     outcome("odd_bytes", read_eval, edited("odd.bin", 2, 1, 1))
     write_eval("head.bin", [*whole[:2], [65535, 10, 2, 0, 4]])
