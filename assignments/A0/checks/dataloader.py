@@ -231,7 +231,8 @@ def order_resume(seen: Seen) -> None:
         same(seen, name, input=f"resume at (2, 3): {text}")
     hint = "open that shard; the next batch is that sample"
     same(seen, "inputs", input="6 batches from (2, 3)", hint=hint, at="token")
-    refused(seen, good="shard 3 of 0 to 3", no_such_shard="shard 4 of 0 to 3")
+    bad = {"no_such_shard": "shard 4 of 0 to 3", "far_shard": "shard 9 of 0 to 3"}
+    refused(seen, good="shard 3 of 0 to 3", **bad)
 
 
 def order_resume_shuffled(seen: Seen) -> None:

@@ -236,6 +236,7 @@ static void case_resume(uint64_t seed) {
     observe_inputs("inputs", &loader, 6);
     observe_ending("good", call_resume, "3");
     observe_ending("no_such_shard", call_resume, "4");
+    observe_ending("far_shard", call_resume, "9");  // gl_pathv[4] is there, too: NULL
 }
 
 static void case_resume_shuffled(uint64_t seed) {
