@@ -314,9 +314,8 @@ class Outcome:
 
     @property
     def on_top(self) -> bool:
-        """Whether the topmost of what it lost is its function's. What leaks, or stays open, costs
-        `clean` alone, which names the line."""
-        return self.killed and (self.lost[0] in self.own or self.lost == ("clean",))
+        """Whether the topmost of what it lost is its function's."""
+        return self.killed and self.lost[0] in self.own
 
 
 def own_items(part: Part, mutant: Mutant) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from autograder.report.terminal import complain, plain
 from autograder.rubric import ROOT, RubricError
 from autograder.run import REFERENCE
 from staff import strip
-from staff.syntax import Line, functions, lines, parse, unread
+from staff.lines import Line, lines
+from staff.syntax import functions, parse, unread
 
 SAME, DIFFERS, USAGE = 0, 1, 2
 OUTSIDE = "(outside functions)"

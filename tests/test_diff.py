@@ -19,7 +19,8 @@ from autograder.rubric import ROOT
 from autograder.run import REFERENCE
 from staff import diff
 from staff.diff import OUTSIDE, WIDE, Usage, align, choose, compare, shared
-from staff.syntax import functions, lines, parse, unread, walk
+from staff.lines import lines
+from staff.syntax import functions, parse, unread, walk
 
 A0 = rubric.load("A0")
 C = A0.parts[0]  # what is compared so far
