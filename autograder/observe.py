@@ -146,6 +146,8 @@ def _run(
     folders = [Path(tempfile.mkdtemp(prefix="run-", dir=scratch)) for _ in cases]
     try:
         with Zygote() as zygote:
+            if any(case.forked for case in cases):
+                zygote.warm()
             pairs = zip(cases, folders, strict=True)
             jobs = [_job(case, folder, zygote) for case, folder in pairs]
             outcomes = sandbox.run_all(jobs, parallel, lambda *_: done(), zygote.pids)

@@ -9,7 +9,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -55,13 +55,25 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     selected = select(rubric, options.names)
     sweep(options.build)
     tools = build.toolchain(options.build, options.valgrind)
+    needed = {part.id: _with_needs(part, items) for part, items in selected}
+    credits = [credit for items in needed.values() for item in items for credit in item.credits]
+    built = _build(rubric, credits, options.student, tools, options, progress)
+    wanted = _wanted(rubric, credits, built, tools, options)
+    observed = _observe(rubric, credits, built, tools, options, progress)
+    checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
+    run = _Run(rubric, options, built, wanted, observed, checks, "leak" in tools.sanitizers)
     parts = []
-    restarted = 0
     for part, items in selected:
-        graded, again = _grade_part(rubric, part, items, tools, options, progress)
-        parts.append(graded)
-        restarted += again
+        results = run.judge(part, needed[part.id])
+        broken = tuple(built[probe] for probe in part.probes if _is_broken(built.get(probe)))
+        remarks = _remarks(items, built.get(HARNESS.name), options)
+        parts.append(PartResult(part, tuple(results[item.id] for item in items), broken, remarks))
+    restarted = sum(seen.restarted for seen in observed.values())
     return Result(rubric, options, tools, tuple(parts), time.monotonic() - started, restarted)
+
+
+def _is_broken(built: Built | None) -> bool:
+    return built is not None and built.binary is None
 
 
 def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]]:
@@ -99,46 +111,42 @@ def _forms(files: Sequence[str]) -> set[str]:
     return {form for path in paths for form in (str(path), path.name, path.stem)}
 
 
-def _grade_part(
-    rubric: Rubric,
-    part: Part,
-    items: Sequence[Item],
-    tools: Toolchain,
-    options: Options,
-    progress: Progress,
-) -> tuple[PartResult, int]:
-    needed = _with_needs(part, items)
-    credits = [credit for item in needed for credit in item.credits]
-    built = _build(rubric, credits, options.student, tools, options, progress)
-    wanted = _wanted(rubric, credits, built, tools, options)
-    observed = _observe(rubric, credits, built, tools, options, progress)
-    checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
-    theirs = read(options.student)
-    results: dict[str, ItemResult] = {}
-    for item in needed:
-        rows = []
-        spent = 0.0
-        for credit in item.credits:
-            key = (credit.probe, credit.case)
-            check = getattr(checks[credit.probe], credit.check)
-            seen = Seen(
-                observed.get(key, Observed()),
-                wanted.get(key, {}),
-                built[credit.probe],
-                options.data,
-                "leak" in tools.sanitizers,
-            )
-            rows.append(_judge(credit, check, seen, key in observed, results))
-        rows = [_with_place(row, theirs, part) for row in _unstarted(rows)]
-        for key in dict.fromkeys((credit.probe, credit.case) for credit in item.credits):
-            spent += observed[key].seconds if key in observed else 0.0
-        rerun = f"./grade {rubric.assignment} {item.id}{options.rerun}"
-        results[item.id] = ItemResult(item, tuple(rows), spent, rerun)
-    broken = tuple(b for name, b in built.items() if b.binary is None and name != HARNESS.name)
-    remarks = _remarks(items, built.get(HARNESS.name), options)
-    shown = tuple(results[item.id] for item in items)
-    restarted = sum(seen.restarted for seen in observed.values())
-    return PartResult(part, shown, broken, remarks), restarted
+@dataclass(frozen=True)
+class _Run:
+    """All that was built and seen, and what judges it."""
+
+    rubric: Rubric
+    options: Options
+    built: Mapping[str, Built]
+    wanted: Mapping[tuple[str, str], Mapping[str, Array]]
+    observed: Mapping[tuple[str, str], Observed]
+    checks: Mapping[str, ModuleType]
+    leaks: bool
+
+    def judge(self, part: Part, items: Sequence[Item]) -> dict[str, ItemResult]:
+        """Item id -> its result; items stand behind those that they need."""
+        theirs = read(self.options.student)
+        results: dict[str, ItemResult] = {}
+        for item in items:
+            rows = [self._judge(credit, results) for credit in item.credits]
+            rows = [_with_place(row, theirs, part) for row in _unstarted(rows)]
+            keys = dict.fromkeys((credit.probe, credit.case) for credit in item.credits)
+            spent = sum(self.observed[key].seconds for key in keys if key in self.observed)
+            rerun = f"./grade {self.rubric.assignment} {item.id}{self.options.rerun}"
+            results[item.id] = ItemResult(item, tuple(rows), spent, rerun)
+        return results
+
+    def _judge(self, credit: Credit, above: Mapping[str, ItemResult]) -> Row:
+        key = (credit.probe, credit.case)
+        seen = Seen(
+            self.observed.get(key, Observed()),
+            self.wanted.get(key, {}),
+            self.built[credit.probe],
+            self.options.data,
+            self.leaks,
+        )
+        check = getattr(self.checks[credit.probe], credit.check)
+        return _judge(credit, check, seen, key in self.observed, above)
 
 
 def _unstarted(rows: list[Row]) -> list[Row]:

@@ -344,6 +344,7 @@ class _Watch:
             for pid in orphans:
                 with suppress(ChildProcessError):
                     os.waitpid(pid, 0)
+            _ps.cache_clear()
 
 
 def _launcher(limits: Limits) -> list[str]:
@@ -427,8 +428,7 @@ def _ps(now: int) -> dict[int, tuple[int, int]]:
     """pid → (parent, resident bytes), for systems without /proc."""
     if shutil.which("ps") is None:
         return {}
-    listing = subprocess.run(
-        ["ps", "-axo", "pid=,ppid=,rss="], capture_output=True, text=True, check=False
-    )
-    rows = (line.split() for line in listing.stdout.splitlines())
-    return {int(pid): (int(parent), int(kib) * 1024) for pid, parent, kib in rows}
+    with subprocess.Popen(["ps", "-axo", "pid=,ppid=,rss="], stdout=subprocess.PIPE) as listing:
+        text = listing.communicate()[0]
+    rows = [[int(word) for word in line.split()] for line in text.splitlines()]
+    return {pid: (parent, kib * 1024) for pid, parent, kib in rows if pid != listing.pid}

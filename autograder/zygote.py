@@ -68,6 +68,10 @@ class Zygote:
             self.process.kill()
             self.process.wait()
 
+    def warm(self) -> None:
+        """Starts the server, which has half a second's work before it can start a case."""
+        self._ensure()
+
     def start(self, job: Job, env: Mapping[str, str], observations: int) -> Forked:
         """Starts a case; the job's words are a bundle, the case's name, and the seed.
 
@@ -125,9 +129,11 @@ class Zygote:
             self.connection.close()
             self.deaths += 1
         self.connection, theirs = socket.socketpair()
-        command = [*end_with_us(), sys.executable, "-I", "-B", "-X", "utf8", str(SERVER)]
+        command = [*end_with_us(), sys.executable, "-I", "-X", "utf8"]
+        if sys.pycache_prefix:
+            command += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
         self.process = subprocess.Popen(
-            [*command, str(theirs.fileno())],
+            [*command, str(SERVER), str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -9,20 +9,24 @@ import pytest
 
 from autograder import build
 from staff import bench
-from staff.bench import Figure
+from staff.figures import Figure
 
 
 def test_a_line_has_median_and_range_and_says_whether_the_bound_holds() -> None:
     fine = Figure("warm", (0.5, 0.9, 0.7), "s", 0.8)
-    assert fine.line() == "| warm | s | 0.70 | 0.50 .. 0.90 | 0.80 | yes |"
+    assert fine.line() == "| warm | s | 0.70 | 0.50 .. 0.90 | at most 0.80 | yes |"
     slow = Figure("warm", (0.5, 0.9, 0.85), "s", 0.8)
-    assert slow.line().endswith("| 0.80 | **no** |")
-    assert Figure("baseline", (1.0,), "s", None).line().endswith("|  |  |")
+    assert slow.line().endswith("| at most 0.80 | **no** |")
+    ahead = Figure("a loop takes", (150.0,), "times", least=100)
+    assert ahead.line().endswith("| at least 100.00 | yes |")
+    assert Figure("a loop takes", (99.0,), "times", least=100).line().endswith("| **no** |")
+    assert Figure("baseline", (1.0,), "s").line().endswith("|  |  |")
 
 
 def test_the_page_keeps_every_figure_with_machine_and_date() -> None:
     text = bench.PAGE.read_text()
-    for name in ("baseline", "cold", "warm", "rand.h touched", "peak memory"):
+    halves = ("both halves, cold", "both halves, warm", "uniforms(10^7)", "tokenizer: encode 1 MB")
+    for name in ("baseline", "cold", "warm", "rand.h touched", "peak memory", *halves):
         assert f"\n| {name}" in text, name
     assert bench.TABLE.search(text) is not None
 

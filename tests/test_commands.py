@@ -63,12 +63,14 @@ def test_a_bare_grade_says_where_you_stand(pack: Path) -> None:
     assert "changed since: llmc/rand.h" in run(root=pack).stdout
 
 
+@pytest.mark.slow
 def test_others_trees_do_not_change_where_you_stand(pack: Path, edited) -> None:
     folder = lay(edited("rand.h", "    y ^= y >> 18;\n", "    y ^= y >> 17;\n"))
     run("A0", "randint64", "--student", str(folder), root=pack)
     assert not (pack / "build" / "state").exists()
 
 
+@pytest.mark.slow
 def test_only_what_was_edited_since_has_changed(pack: Path) -> None:
     run("A0", "randint64", "clean", root=pack)
     with (pack / "llmc" / "rand.h").open("a") as header:
@@ -406,6 +408,7 @@ def test_all_formats_are_written_in_one_run(tmp_path: Path) -> None:
 HALF = ("& ((1u << 24) - 1)", "& ((1u << 23) - 1)")  # draws reach one half and no further
 
 
+@pytest.mark.slow
 def test_a_failing_distribution_shows_both_histograms(edited, tmp_path: Path) -> None:
     folder = lay(edited("rand.h", *HALF))
     seen = run("A0", "randfloat32", "--student", str(folder), "--json", str(tmp_path / "j"))

@@ -36,7 +36,7 @@ ATTACKS = {
         "t.start()\nreturn 1",
         "",
     ),
-    "memory": ("x = bytearray(8 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1", "memory"),
+    "memory": ("kept = []\nwhile True: kept.append(b'x' * (1 << 24))", "memory"),
     "recursion": ("return self.next_u32()", "RecursionError"),
     "signals": (
         "import signal\nfor n in range(1, 64):\n    try: signal.signal(n, signal.SIG_IGN)\n"

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from autograder import rubric
 from autograder.rubric import ROOT
 from autograder.run import real_data
@@ -27,6 +29,7 @@ def test_on_the_stubs_every_credit_fails_as_todo() -> None:
     assert seen.stdout.count("todo: manual_seed: fills the 624 words") >= 1
 
 
+@pytest.mark.slow
 def test_on_the_reference_none_fails() -> None:
     seen = items("reference")
     assert seen.returncode == 0

@@ -120,6 +120,7 @@ def test_without_a_checkout_the_reason_is_given(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- no solution in it
 
 
+@pytest.mark.slow
 def test_the_pack_has_no_text_of_a_solution(
     pack: dict[str, Path], secrets: dict[release.Run, str]
 ) -> None:

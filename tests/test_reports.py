@@ -204,7 +204,7 @@ def test_a_histogram_has_two_to_six_grid_lines(most: float) -> None:
 def test_what_does_not_compile_stands_once_above_the_table(broken) -> None:
     page = html.page(broken).decode()
     above, table = page.split("<table>")
-    assert "llmc/dataloader.h, llmc/rand.h: does not compile" in above
+    assert "llmc/rand.h, llmc/dataloader.h: does not compile" in above
     assert (page.count("start here"), page.count('class="broken"')) == (1, 1)
     details = Reader(page.encode()).all("details")
     assert [("open" in entry) for entry in details] == [True, False, False], "said once"

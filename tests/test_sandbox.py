@@ -79,7 +79,7 @@ def test_printing_without_end_is_stopped_and_not_kept(tmp_path: Path) -> None:
 
 
 def test_memory_is_watched(tmp_path: Path) -> None:
-    script = "kept = []\nwhile True: kept.append(bytearray(10**7))"
+    script = "kept = []\nwhile True: kept.append(b'x' * 10**7)"
     assert python(tmp_path, script, memory_mib=200).stopped == "memory"
 
 
@@ -135,8 +135,13 @@ def test_nothing_of_our_environment_or_input_reaches_a_job(
 
 def test_without_proc_ps_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "CHILDREN", tmp_path / "nothing")
-    script = "kept = []\nwhile True: kept.append(bytearray(10**6))"
+    script = "kept = []\nwhile True: kept.append(b'x' * 10**6)"
     assert python(tmp_path, script, memory_mib=300).stopped == "memory"
+    sleeper = subprocess.Popen(["sleep", "60"])
+    sandbox._ps.cache_clear()
+    assert sandbox._children(os.getpid()) == [sleeper.pid], "ps itself is none of them"
+    sleeper.kill()
+    sleeper.wait()
 
 
 @pytest.mark.skipif(not sandbox.end_with_us(), reason="no setpriv here")

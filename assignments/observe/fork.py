@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import pathlib  # noqa: F401
 import resource
 import runpy
 import select
@@ -23,15 +24,19 @@ from typing import Any, NoReturn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import numpy  # noqa: F401  for all cases
+# For all cases; each of these takes longer to import than most cases to run.
+import numpy.random
+import numpy.typing  # noqa: F401
 import observe
 import regex  # noqa: F401
+
+sys.dont_write_bytecode, sys.pycache_prefix = True, None  # a bundle has its own beside it
 
 
 def run(bundle: str, case: str, seed: int) -> int:
     """Runs one case of the probe in a bundle, beside the student's llmc/ there."""
     sys.path.append(bundle)
-    cases = runpy.run_path(os.path.join(bundle, "probe.py"))["CASES"]
+    cases = runpy.run_path(os.path.join(bundle, "probe.pyc"))["CASES"]
     return observe.run(cases[case], seed)
 
 

@@ -259,7 +259,7 @@ def learn_ties(seed: int) -> Values:
 
 
 def learn_long(seed: int) -> Values:
-    return digest("parts", learnt(probe().many_pieces(seed), 1000))
+    return digest("parts", learnt(probe().many_pieces(seed), 60))
 
 
 def train(seed: int) -> Values:

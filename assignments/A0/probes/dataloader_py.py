@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import numpy as np
-from given import given_int, given_u64, given_words
+from given import given_int, given_u64s, given_words
 from observe import array, number, numbers, outcome, text
 
 B, T = 2, 3
@@ -16,7 +16,7 @@ EVAL, EVAL_T = "eval.bin", 24
 
 
 def tokens_of(seed: int, shard: int, size: int) -> list[int]:
-    return [given_u64(seed, (shard << 32) + i) & 0xFFFF for i in range(size)]
+    return [word & 0xFFFF for word in given_u64s(seed, shard << 32, size)]
 
 
 def sizes_of(seed: int) -> list[int]:
@@ -115,7 +115,7 @@ def case_shard_shuffle(seed: int) -> None:
 
     for name, drawn, size in (("one", 80, 1), ("two", 81, 2), ("ten", 70, 10), ("many", 600, 100)):
         rng = np.random.RandomState(0)
-        words = np.array([given_u64(seed, i) >> 32 for i in range(624)], np.uint32)
+        words = np.array([word >> 32 for word in given_u64s(seed, 0, 624)], np.uint32)
         rng.set_state(("MT19937", words, drawn))
         order = [3 * i + 1 for i in range(size)]
         random_permutation(order, rng)
@@ -250,7 +250,7 @@ def case_resume_shuffled(seed: int) -> None:
 
 
 def counted(seed: int, place: int, count: int) -> list[int]:
-    return [count, *(given_u64(seed, place + i) % 50000 for i in range(count))]
+    return [count, *(word % 50000 for word in given_u64s(seed, place, count))]
 
 
 def example(seed: int, e: int) -> list[int]:

@@ -1,7 +1,7 @@
 """sampler_py.py: observes llmc/sampler.py."""
 
 import numpy as np
-from given import given_int, given_u64, given_unit
+from given import given_int, given_u64, given_units
 from observe import array, number, numbers, outcome
 
 
@@ -17,8 +17,8 @@ class GivenUniforms:
 
 
 def logits_of(seed: int, place: int, size: int, scale: float = 4.0) -> np.ndarray:
-    units = [given_unit(seed, place + i) - 0.5 for i in range(size)]
-    return (scale * np.array(units)).astype(np.float32)
+    units = np.array(given_units(seed, place, size))
+    return (scale * (units - 0.5)).astype(np.float32)
 
 
 def case_xorshift_u32(seed: int) -> None:
@@ -59,7 +59,7 @@ def case_coin_walk(seed: int) -> None:
     steps = np.array([-80, 0, 80, -1], np.float32)  # all the weight on index 2
     numbers("peaked", [sample_softmax(steps, k / 4 + 0.1) for k in range(4)])
     logits = logits_of(seed, 0, given_int(seed, 99, 10, 20))
-    coins = [given_unit(seed, 100 + i) for i in range(500)]
+    coins = given_units(seed, 100, 500)
     numbers("ids", [sample_softmax(logits, coin) for coin in coins])
 
 
@@ -179,7 +179,7 @@ def case_pcg_ids(seed: int) -> None:
     from llmc.sampler import sample_pcg
 
     logits = logits_of(seed, 0, given_int(seed, 99, 20, 30))
-    rng = GivenUniforms(*(given_unit(seed, 100 + i) for i in range(400)))
+    rng = GivenUniforms(*given_units(seed, 100, 400))
     numbers("plain", [sample_pcg(logits, 0.7, rng) for _ in range(80)])
     numbers("hot", [sample_pcg(logits, 2.5, rng) for _ in range(80)])
     numbers("top_k", [sample_pcg(logits, 1.0, rng, 6) for _ in range(80)])

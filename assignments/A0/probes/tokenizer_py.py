@@ -5,8 +5,9 @@ import re
 import struct
 import zlib
 
-from given import given_int, given_u64
+from given import given_int, given_u64s
 from observe import WrongType, data, number, numbers, outcome, text
+from work import Work
 
 EOT = "<|endoftext|>"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -86,11 +87,11 @@ def by_rank(bpe):
 
 
 def pick(seed, place, choices, count):
-    return [choices[given_u64(seed, place + i) % len(choices)] for i in range(count)]
+    return [choices[word % len(choices)] for word in given_u64s(seed, place, count)]
 
 
 def shuffled(seed, place, values):
-    return [v for _, v in sorted((given_u64(seed, place + i), v) for i, v in enumerate(values))]
+    return [v for _, v in sorted(zip(given_u64s(seed, place, len(values)), values, strict=True))]
 
 
 def single_bytes():
@@ -228,17 +229,19 @@ def case_merge_edges(seed):
 
 
 def long_word(seed):
-    """A word of 60 000 letters, and a rank for each pair of letters."""
-    pairs = shuffled(seed, 0, [(x + y).encode() for x in LETTERS for y in LETTERS])
-    size = given_int(seed, 9000, 60_000, 500)
-    word = bytes(pick(seed, 10_000, LETTERS.encode(), size))
-    return word, {pair: rank for rank, pair in enumerate(pairs)}
+    """A word of 2 500 bytes of all kinds, and a rank for each pair in it."""
+    word = bytes(pick(seed, 10_000, range(256), 2500))
+    pairs = sorted({word[i : i + 2] for i in range(len(word) - 1)})
+    return word, {pair: rank for rank, pair in enumerate(shuffled(seed, 20_000, pairs))}
 
 
 def case_merge_long(seed):
     from llmc.tokenizer import merge
 
-    digest("parts", merge(*long_word(seed)))
+    work = Work()
+    word, ranks = long_word(seed)
+    digest("parts", merge(word, {pair: work.number(rank) for pair, rank in ranks.items()}))
+    number("uses", work.uses)
 
 
 def plain_text(seed):
@@ -438,7 +441,10 @@ def random_pieces(seed, count, letters, low, span):
 
 
 def many_pieces(seed):
-    return random_pieces(seed, 12_000, 3 * COMMON + LETTERS.encode(), 3, 9)
+    """4 000 pieces of 3 to 11 letters."""
+    letters = pick(seed, 0, LETTERS.encode(), 11 * 4000)
+    sizes, times = pick(seed, 60_000, range(3, 12), 4000), pick(seed, 70_000, range(1, 21), 4000)
+    return {bytes(letters[11 * i : 11 * i + sizes[i]]): times[i] for i in range(4000)}
 
 
 def observe_merges(name, merges):
@@ -479,8 +485,11 @@ def case_learn_ties(seed):
 def case_learn_long(seed):
     from llmc.tokenizer import learn_merges
 
-    merges = learn_merges(many_pieces(seed), 1000)
+    work = Work()
+    pieces = {piece: work.number(times) for piece, times in many_pieces(seed).items()}
+    merges = learn_merges(pieces, 60)
     digest("parts", [part for pair in only(tuple, merges) for part in pair])
+    number("uses", work.uses)
 
 
 def case_train(seed):
