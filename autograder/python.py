@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import py_compile
 import shutil
@@ -104,9 +103,11 @@ def _bundle(source: Source, key: str, modules: Path, build: Path) -> Path:
 
 
 def _keep(made: Path, folder: Path, last: str) -> None:
-    """Renames what was made; somebody else may have been faster, and whole folders have `last`."""
-    if not (folder / last).exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):
+    """Renames what was made, unless somebody was faster; a folder without `last` was spoilt."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.rename(made, folder)
+    except OSError:
+        if not (folder / last).exists():
+            shutil.rmtree(folder, ignore_errors=True)
             os.rename(made, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -167,3 +168,16 @@ def test_the_reference_is_clean_under_both_parts_names(graded) -> None:
     result = graded(Tree("reference", {}), "python")
     (part,) = result.parts
     assert (part.part.id, part.earned, part.possible) == ("python", 100, 100)
+
+
+def test_bundles_made_at_once_or_spoilt_are_whole(student: Path) -> None:
+    with multiprocessing.Pool(4) as pool:
+        made = pool.map(bundle, [student] * 16, chunksize=1)
+    assert [built.error for built in made] == [None] * 16
+    (folder,) = {built.binary for built in made}
+    assert folder is not None
+    (faults,) = (student / "build" / "cache").glob(f"modules-*/{python.FAULTS}")
+    for last in (folder / python.PROBE, faults):
+        last.unlink()
+    assert bundle(student).binary == folder
+    assert (folder / python.PROBE).exists()

@@ -102,7 +102,8 @@ def split(text: str) -> list[str]:
        is left, elsewhere all but the last character of it, which is left to the next piece,
     6. a single character of white space.
 
-    Joined, the pieces are the text. An empty text has none.
+    White space is what Unicode calls White_Space. Joined, the pieces are the text; an empty one has
+    none.
     """
     # TODO (A0): split
     # HINT: one pattern for the package `regex`, whose \p{L} and \p{N} are letters and numbers in

@@ -93,6 +93,7 @@ def pcg_cut(seed: int) -> Values:
         "both": f64(cut(weights, 9, (left // 2 + 0.5) / left)),
         "equal_k_3": f64([1] * 3 + [0] * 5),
         "equal_p_half": f64([1] * 4 + [0] * 4),
+        "equal_p_most": f64([1, 1]),
         "tail_p_1": f64([1.0, 1e-18, 1e-18]),
     }
 

@@ -198,5 +198,6 @@ def eval_refuse(seen: Seen) -> None:
         ("header_alone", "a header that counts 3 examples, then nothing", (0, 3)),
         ("token_missing", "example 1 of 3 lacks its last token", (1,)),
         ("empty_completion", "a completion of example 2 has no tokens", (2,)),
+        ("completion_missing", "example 2 ends after its third completion", (2,)),
     ):
         raised(seen, name, "ValueError", text, *values)

@@ -72,6 +72,7 @@ def pcg_errors(seen: Seen) -> None:
         ("logit_nan", "a logit that is NaN", "nan"),
         ("logit_nan_greedy", "a logit that is NaN, temperature 0", "nan"),
         ("logit_inf", "a logit of +inf", "inf"),
+        ("logit_inf_greedy", "a logit of +inf, temperature 0", "inf"),
         ("all_masked", "all logits -inf", "-inf"),
         ("no_logits", "no logits", 0),
         ("top_k_0", "top_k 0", 0),
@@ -119,6 +120,7 @@ def pcg_top_p(seen: Seen) -> None:
         ("top_p_most", "weights, top_p 0.9"),
         ("top_p_1", "weights, top_p 1"),
         ("equal_p_half", "8 equal weights, top_p 0.5"),
+        ("equal_p_most", "2 equal weights, top_p 0.75"),
         ("tail_p_1", "weights 1 1e-18 1e-18, top_p 1"),
         ("both", "weights, top_k 9 and then top_p 0.5"),
     ):

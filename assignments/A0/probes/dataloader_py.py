@@ -379,6 +379,8 @@ def case_eval_refuse(seed: int) -> None:
     outcome("token_missing", read_eval, "within.bin")
     write_eval("empty.bin", [*whole[:2], [*shortened(whole[2], 8)[:-1], 0]])  # of the last 8 none
     outcome("empty_completion", read_eval, "empty.bin")
+    write_eval("three.bin", [*whole[:2], shortened(whole[2], 9)])
+    outcome("completion_missing", read_eval, "three.bin")
 
 
 CASES = {

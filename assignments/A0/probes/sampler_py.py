@@ -99,6 +99,7 @@ def case_pcg_errors(seed: int) -> None:
     outcome("logit_nan", sample_pcg, changed(np.nan), 0.8, rng)
     outcome("logit_nan_greedy", sample_pcg, changed(np.nan), 0.0, rng)
     outcome("logit_inf", sample_pcg, changed(np.inf), 0.8, rng)
+    outcome("logit_inf_greedy", sample_pcg, changed(np.inf), 0.0, rng)
     outcome("all_masked", sample_pcg, np.full(6, -np.inf, np.float32), 0.8, rng)
     outcome("no_logits", sample_pcg, logits[:0], 0.8, rng)
     outcome("top_k_0", sample_pcg, logits, 0.8, rng, 0)
@@ -145,6 +146,7 @@ def case_pcg_cut(seed: int) -> None:
     ones = np.ones(8)
     array("equal_k_3", cut(ones, 3), "f64")
     array("equal_p_half", cut(ones, None, 0.5), "f64")
+    array("equal_p_most", cut(ones[:2], None, 0.75), "f64")
     tail = np.array([1.0, 1e-18, 1e-18])  # too small to change a sum
     array("tail_p_1", cut(tail, None, 1.0), "f64")
 
