@@ -77,7 +77,8 @@ auto: dev ## mutate the reference mechanically, print what survives (`make auto 
 	@$(PYTHON) -m staff.mutants --auto $(or $(filter $(ASSIGNMENTS),$(MAKECMDGOALS)),$(ASSIGNMENTS))
 
 .PHONY: bench
-bench: dev ## time the grader against a bare build (docs/benchmarks.md)
+bench: dev ## time the grader, and the reference beside PyTorch (docs/benchmarks.md)
+	@python3 autograder/venv.py bench
 	@$(PYTHON) -m staff.bench
 
 .PHONY: $(ASSIGNMENTS)

@@ -28,7 +28,8 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            module = f"llmc.{node.module}" if node.level else node.module
+            found |= {module} | {f"{module}.{alias.name}" for alias in node.names}
     return found
 
 

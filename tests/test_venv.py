@@ -116,6 +116,6 @@ def test_an_old_python_is_told_so() -> None:
 
 
 def test_the_pins_are_exact() -> None:
-    pins = venv.packages((ROOT / "pyproject.toml").read_bytes(), ["dev", "data"])
+    pins = venv.packages((ROOT / "pyproject.toml").read_bytes(), ["dev", "data", "bench"])
     assert all(pin.count("==") == 1 for pin in pins)
     assert importlib.util.find_spec("numpy") is not None

@@ -1,0 +1,284 @@
+"""model.py: modules that hold parameters, and GPT-2 made of them.
+
+Names and shapes of parameters are those of the published GPT-2, but for linear layers: a weight is
+(out, in) here, as in PyTorch's and in our C code, and (in, out) in the published files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import autograd as ad
+from .autograd import Array, Ints, Tensor
+from .rand import PCG32
+
+INIT_SEED = 42  # of the MT19937 that GPT-2's weights are drawn from
+INIT_STD = 0.02
+
+
+class Module:
+    """Holds parameters (tensors) and other modules as attributes, or as elements of a list.
+
+    `training` says whether dropout drops.
+    """
+
+    training = True
+
+    def modules(self) -> Iterator[tuple[str, Module]]:
+        """Dotted name and module: this one (its name is empty), then all those inside, in the order
+        in which they were assigned."""
+        yield "", self
+        for name, value in vars(self).items():
+            children = value if isinstance(value, list) else [value]
+            for i, child in enumerate(children):
+                if isinstance(child, Module):
+                    place = f"{name}.{i}" if isinstance(value, list) else name
+                    for below, module in child.modules():
+                        yield f"{place}.{below}".rstrip("."), module
+
+    def named_parameters(self) -> dict[str, Tensor]:
+        """Dotted name → parameter. A parameter that stands in two places is listed at the first."""
+        found: dict[str, Tensor] = {}
+        known: set[int] = set()
+        for name, module in self.modules():
+            for last, value in vars(module).items():
+                if isinstance(value, Tensor) and value.requires_grad and id(value) not in known:
+                    known.add(id(value))
+                    found[f"{name}.{last}".lstrip(".")] = value
+        return found
+
+    def parameters(self) -> list[Tensor]:
+        return list(self.named_parameters().values())
+
+    def zero_grad(self) -> None:
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def train(self, mode: bool = True) -> None:
+        """Sets `training` of this module and of all those inside."""
+        # TODO (A1): Module.train
+        # HINT: modules() has them all.
+        # BEGIN SOLUTION
+        for _, module in self.modules():
+            module.training = mode
+        # END SOLUTION
+
+    def eval(self) -> None:
+        self.train(False)
+
+    def state(self) -> dict[str, Array]:
+        """Dotted name → a copy of the parameter's data."""
+        return {name: p.data.copy() for name, p in self.named_parameters().items()}
+
+    def load_state(self, state: Mapping[str, Array]) -> None:
+        """Takes data over. Raises ValueError, and changes nothing, if names or shapes differ."""
+        parameters = self.named_parameters()
+        if parameters.keys() != state.keys():
+            differ = sorted(parameters.keys() ^ state.keys())
+            raise ValueError(f"{differ[0]} is in one of the two only ({len(differ)} names differ)")
+        for name, parameter in parameters.items():
+            if state[name].shape != parameter.shape:
+                raise ValueError(f"{name}: shape {state[name].shape}, want {parameter.shape}")
+        for name, parameter in parameters.items():
+            parameter.data = np.array(state[name], parameter.dtype)
+
+
+def parameter(array: Array) -> Tensor:
+    return Tensor(array, requires_grad=True)
+
+
+class Linear(Module):
+    """x (..., in) → x weightᵀ + bias (..., out)."""
+
+    def __init__(self, weight: Array, bias: Array) -> None:
+        self.weight, self.bias = parameter(weight), parameter(bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        # TODO (A1): Linear
+        # HINT: weight is (out, in).
+        # BEGIN SOLUTION
+        return x @ ad.Transpose(0, 1)(self.weight) + self.bias
+        # END SOLUTION
+
+
+class LayerNorm(Module):
+    """autograd.LayerNorm with a weight of ones and a bias of zeros, (C,)."""
+
+    def __init__(self, C: int, dtype: DTypeLike = np.float32) -> None:
+        self.weight, self.bias = parameter(np.ones(C, dtype)), parameter(np.zeros(C, dtype))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ad.LayerNorm()(x, self.weight, self.bias)
+
+
+class Embedding(Module):
+    """ids (...) → rows of weight (V, C): (..., C)."""
+
+    def __init__(self, weight: Array) -> None:
+        self.weight = parameter(weight)
+
+    def __call__(self, ids: Ints) -> Tensor:
+        return ad.Embedding(ids)(self.weight)
+
+
+class Dropout(Module):
+    """autograd.Dropout while training, else nothing."""
+
+    def __init__(self, p: float, rng: PCG32) -> None:
+        self.p, self.rng = p, rng
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ad.Dropout(self.p, self.rng)(x) if self.training and self.p > 0 else x
+
+
+# ---------------------------------------------------------------- GPT-2
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes of a GPT-2: positions, vocabulary, layers, heads, channels."""
+
+    maxT: int = 1024
+    V: int = 50257
+    L: int = 12
+    NH: int = 12
+    C: int = 768
+
+    def __post_init__(self) -> None:
+        if min(self.maxT, self.V, self.L, self.NH, self.C) < 1 or self.C % self.NH:
+            raise ValueError(f"{self}: sizes of 1 or more, and NH divides C")
+
+
+CONFIGS = {
+    "d2": Config(L=2, NH=2, C=128),
+    "d4": Config(L=4, NH=4, C=256),
+    "d6": Config(L=6, NH=6, C=384),
+    "d12": Config(),
+    "d24": Config(L=24, NH=16, C=1024),
+}
+
+
+def normals(n: int, std: float, words: np.random.RandomState) -> Array:
+    """n numbers of mean 0, (n,) float32, as rand.h's `normal_fill` draws them, but computed in
+    float64 and rounded once.
+
+    The low 24 bits of a word, over 2^24, make a uniform, and a block of 16 uniforms 16 numbers.
+    Where n is no multiple of 16, 16 more follow the n, and make the last 16 numbers. Raises
+    ValueError for an n below 16.
+    """
+    # TODO (A1): normals
+    # HINT: a block of 16 is (2, 8): radii come of the first row, angles of the second.
+    # BEGIN SOLUTION
+    if n < 16:
+        raise ValueError(f"{n} numbers, want 16 or more")
+    rest = n % 16
+    drawn = words.randint(0, 2**32, n + (16 if rest else 0), np.uint32)
+    made = np.empty(n)
+    made[: n - rest] = _box_muller(drawn[: n - rest])
+    if rest:
+        made[-16:] = _box_muller(drawn[-16:])
+    return (std * made).astype(np.float32)
+    # END SOLUTION
+
+
+def _box_muller(words: NDArray[np.uint32]) -> NDArray[np.float64]:
+    """Standard normal numbers of words, both (16 n,). Given."""
+    units = (words & 0xFFFFFF).reshape(-1, 2, 8) / 2**24
+    radius, angle = np.sqrt(-2 * np.log(1 - units[:, 0])), 2 * math.pi * units[:, 1]
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)
+
+
+class Attention(Module):
+    """Causal attention with NH heads: c_attn makes q, k, v (..., 3C), c_proj joins the heads."""
+
+    def __init__(self, config: Config, qkv: Array, proj: Array) -> None:
+        self.NH = config.NH
+        self.c_attn = Linear(qkv, np.zeros(3 * config.C, qkv.dtype))
+        self.c_proj = Linear(proj, np.zeros(config.C, proj.dtype))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        # TODO (A1): Attention
+        # HINT: (B, T, C) is (B, T, NH, hs); attention wants (B, NH, T, hs).
+        # BEGIN SOLUTION
+        B, T, C = x.shape
+        heads = [
+            ad.Transpose(1, 2)(ad.Reshape(B, T, self.NH, C // self.NH)(part))
+            for part in ad.split(self.c_attn(x), 3)
+        ]
+        y = ad.Transpose(1, 2)(ad.CausalAttention()(*heads))
+        return self.c_proj(ad.Reshape(B, T, C)(y))
+        # END SOLUTION
+
+
+class MLP(Module):
+    """C → 4C → GELU → C, position by position."""
+
+    def __init__(self, config: Config, fc: Array, proj: Array) -> None:
+        self.c_fc = Linear(fc, np.zeros(4 * config.C, fc.dtype))
+        self.c_proj = Linear(proj, np.zeros(config.C, proj.dtype))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.c_proj(ad.GELU()(self.c_fc(x)))
+
+
+class Block(Module):
+    """x + attention(norm(x)), then x + mlp(norm(x))."""
+
+    def __init__(self, config: Config, attn: Attention, mlp: MLP, dtype: DTypeLike) -> None:
+        self.ln_1, self.attn = LayerNorm(config.C, dtype), attn
+        self.ln_2, self.mlp = LayerNorm(config.C, dtype), mlp
+
+    def __call__(self, x: Tensor) -> Tensor:
+        # TODO (A1): Block
+        # HINT: the norm comes first, and what is added to is not normed.
+        # BEGIN SOLUTION
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+        # END SOLUTION
+
+
+class GPT2(Module):
+    """GPT-2 with its initialisation; the head that makes logits is `wte` itself.
+
+    Weights are drawn in the order wte, wpe, and for each layer c_attn, attention's c_proj, c_fc,
+    mlp's c_proj: std 0.02, that of the two c_proj divided by √(2L); biases are 0.
+    """
+
+    def __init__(
+        self, config: Config, dtype: DTypeLike = np.float32, seed: int = INIT_SEED
+    ) -> None:
+        words = np.random.RandomState(seed)
+
+        def drawn(rows: int, columns: int, std: float = INIT_STD) -> Array:
+            return normals(rows * columns, std, words).reshape(rows, columns).astype(dtype)
+
+        self.config = config
+        C, residual = config.C, INIT_STD / math.sqrt(2 * config.L)
+        self.wte = Embedding(drawn(config.V, C))
+        self.wpe = Embedding(drawn(config.maxT, C))
+        self.h = []
+        for _ in range(config.L):
+            attn = Attention(config, drawn(3 * C, C), drawn(C, C, residual))
+            mlp = MLP(config, drawn(4 * C, C), drawn(C, 4 * C, residual))
+            self.h.append(Block(config, attn, mlp, dtype))
+        self.ln_f = LayerNorm(C, dtype)
+
+    def __call__(self, ids: NDArray[np.integer]) -> Tensor:
+        """Logits (B, T, V) for ids (B, T). Raises ValueError for T above maxT, IndexError for an id
+        outside 0..V-1."""
+        # TODO (A1): GPT2
+        # HINT: token plus position, the blocks, ln_f, then one product with wte.
+        # BEGIN SOLUTION
+        T = ids.shape[1]
+        if self.config.maxT < T:
+            raise ValueError(f"{T} positions, the model has {self.config.maxT}")
+        x = self.wte(ids) + self.wpe(np.arange(T))
+        for block in self.h:
+            x = block(x)
+        return self.ln_f(x) @ ad.Transpose(0, 1)(self.wte.weight)
+        # END SOLUTION
