@@ -127,7 +127,7 @@ def train(args: argparse.Namespace) -> int:
         else:
             tensors = published(args.init_from)
             model, name = GPT2(config_of(tensors), args.dtype), args.init_from.stem
-            model.load_state(tensors)
+            model.load_state_dict(tensors)
         loader = DistributedDataLoader(args.data, args.B, args.T)
         tokenizer = BPE.from_vocab(args.tokenizer)
     except (OSError, ValueError) as fault:

@@ -4,11 +4,13 @@ An operation is a class. `forward` computes a numpy array from numpy arrays and 
 `backward` will need; `backward` turns the gradient of the loss by the result into the gradients by
 the inputs, in their order. Calling an operation with tensors runs `forward` and remembers it:
 
-    y = GELU()(x @ w + b)          x, w, b: tensors;  y.shape == (x @ w).shape
+    y = GELU()(x @ w + b)                       x, w, b, y: tensors
     CrossEntropy(targets)(y).backward()         now w.grad and b.grad are there
 
-Gradients add up: who wants new ones sets `grad` to None first. All arrays are float32 or float64;
-those of one operation have the same dtype, which is also the result's.
+An instance of an operation is one node of the graph: it is called once. The graph, with all that
+its operations keep, lives as long as the tensor at its end. Gradients add up until `grad` is set to
+None. Arrays are float32 or float64; those of one operation have one dtype, which the result has,
+too.
 """
 
 from __future__ import annotations
@@ -36,10 +38,13 @@ GELU_CUBIC = 0.044715
 
 
 class Tensor:
-    """An array of floats; `grad`, of the same shape, after `backward` where `requires_grad`.
+    """An array of floats. `grad`, of the same shape, is what `backward` found for a tensor that
+    `requires_grad` and was not made by an operation.
 
-    Raises TypeError for data that are no float32 or float64, or cannot be made so.
+    Raises TypeError for data of another type than float32 or float64.
     """
+
+    __array_ufunc__ = None  # numpy arrays leave operators to us
 
     def __init__(self, data: ArrayLike, requires_grad: bool = False) -> None:
         array = np.asarray(data)
@@ -48,7 +53,7 @@ class Tensor:
         self.data: Array = array
         self.requires_grad = requires_grad
         self.grad: Array | None = None
-        self.made_by: Operation | None = None
+        self.creator: Operation | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,16 +68,17 @@ class Tensor:
 
     def backward(self, grad: Array | None = None) -> None:
         """Adds d self / d t to `t.grad` for each t that self was made from, that requires a
-        gradient and was not made itself. `grad` is what to begin with, if self is no single number.
+        gradient and has no creator. `grad`, the gradient by self, is 1 if self is a single number.
 
-        Raises ValueError if self does not require a gradient, has several elements and no `grad` is
-        given, or `grad` has another shape.
+        Raises ValueError if self requires no gradient, if it has several elements and no `grad` is
+        given, and for a `grad` of another shape; TypeError for one of another dtype.
         """
         # TODO (A2): Tensor.backward
-        # HINT: a tensor used twice gets two gradients, and neither array is yours to change.
+        # HINT: a tensor used twice gets two gradients. Operations may hand out one array twice, or
+        # one that must not be written: what ends up in `grad` is a copy.
         raise NotImplementedError("A2: Tensor.backward")
 
-    # Operators; a number stands for an array of that one element.
+    # Operators. A number stands for an array of that one element.
 
     def __add__(self, other: Tensor | float) -> Tensor:
         return Add()(self, self._like(other))
@@ -89,15 +95,20 @@ class Tensor:
     def __sub__(self, other: Tensor | float) -> Tensor:
         return self + -self._like(other)
 
+    def __rsub__(self, other: float) -> Tensor:
+        return -self + other
+
     __radd__, __rmul__ = __add__, __mul__
 
     def _like(self, other: Tensor | float) -> Tensor:
+        if isinstance(other, np.ndarray):
+            raise TypeError(f"an array {other.shape} beside {self!r}: make it a Tensor")
         return other if isinstance(other, Tensor) else Tensor(np.asarray(other, self.dtype))
 
 
 @contextmanager
 def no_grad() -> Iterator[None]:
-    """Inside, no operation is remembered: results require no gradient. Also for decorating."""
+    """Inside, no operation is remembered: results require no gradient. Decorates functions, too."""
     # TODO (A2): no_grad
     # HINT: RECORDING.set returns what RECORDING.reset wants; an error must not leave it off.
     raise NotImplementedError("A2: no_grad")
@@ -107,27 +118,41 @@ class Operation:
     """What operations share: `inputs`, and what a call does."""
 
     inputs: tuple[Tensor, ...] = ()
+    called = False
     forward: Callable[..., Array]
     backward: Callable[[Array], Gradients]
 
     def __call__(self, *inputs: Tensor) -> Tensor:
-        """Raises TypeError for inputs of different dtypes."""
-        dtypes = {tensor.dtype for tensor in inputs}
+        """Raises TypeError for inputs of different dtypes, RuntimeError if it was called before."""
+        name, dtypes = type(self).__name__, {tensor.dtype for tensor in inputs}
+        if self.called:
+            raise RuntimeError(f"this {name} was called before: each call wants its own {name}()")
         if len(dtypes) != 1:
-            raise TypeError(f"{' and '.join(sorted(map(str, dtypes)))} in {type(self).__name__}")
+            raise TypeError(f"{' and '.join(sorted(map(str, dtypes)))} in {name}")
+        self.called = True
         result = Tensor(self.forward(*(tensor.data for tensor in inputs)))
         if RECORDING.get() and any(tensor.requires_grad for tensor in inputs):
             self.inputs = inputs
-            result.requires_grad, result.made_by = True, self
+            result.requires_grad, result.creator = True, self
         return result
 
+    def gradients(self, grad: Array) -> Gradients:
+        """What `backward` says. Raises TypeError unless it has an array for each input, of the
+        input's shape and dtype."""
+        found = self.backward(grad)
+        got = [(array.shape, str(array.dtype)) for array in found]
+        want = [(tensor.shape, str(tensor.dtype)) for tensor in self.inputs]
+        if got != want:
+            raise TypeError(f"{type(self).__name__}.backward returned {got}, want {want}")
+        return found
 
-def topological(last: Tensor) -> list[Tensor]:
+
+def topological_order(last: Tensor) -> list[Tensor]:
     """All tensors that require a gradient and that `last` was made from, `last` at the end; each
     stands once, behind all that it was made from."""
-    # TODO (A2): topological
+    # TODO (A2): topological_order
     # HINT: Python allows about a thousand nested calls, and graphs are deeper: keep your own stack.
-    raise NotImplementedError("A2: topological")
+    raise NotImplementedError("A2: topological_order")
 
 
 def unbroadcast(grad: Array, shape: tuple[int, ...]) -> Array:
@@ -174,7 +199,7 @@ class Exp(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Exp.forward
-        # HINT: its own derivative.
+        # HINT: keep what backward will want; here that is the result.
         raise NotImplementedError("A1: Exp.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -188,12 +213,12 @@ class Log(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Log.forward
-        # HINT: np.log.
+        # HINT: numpy has it; keep what backward will want.
         raise NotImplementedError("A1: Log.forward")
 
     def backward(self, grad: Array) -> Gradients:
         # TODO (A2): Log.backward
-        # HINT: 1/x.
+        # HINT: the derivative of the logarithm, times what arrived: the chain rule.
         raise NotImplementedError("A2: Log.backward")
 
 
@@ -202,12 +227,12 @@ class Tanh(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Tanh.forward
-        # HINT: np.tanh.
+        # HINT: its derivative can be written with its result alone.
         raise NotImplementedError("A1: Tanh.forward")
 
     def backward(self, grad: Array) -> Gradients:
         # TODO (A2): Tanh.backward
-        # HINT: 1 - tanh^2.
+        # HINT: nothing needs to be computed again.
         raise NotImplementedError("A2: Tanh.backward")
 
 
@@ -216,7 +241,7 @@ class ReLU(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): ReLU.forward
-        # HINT: np.maximum.
+        # HINT: of two numbers the larger.
         raise NotImplementedError("A1: ReLU.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -230,7 +255,7 @@ class GELU(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): GELU.forward
-        # HINT: keep the tanh.
+        # HINT: the tanh is the costly part, and backward needs it again.
         raise NotImplementedError("A1: GELU.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -242,8 +267,8 @@ class GELU(Operation):
 class Dropout(Operation):
     """Zeroes each element with probability p and divides the others by 1 - p.
 
-    One uniform of `rng` an element, in the order of memory; below p it is zeroed. Raises ValueError
-    for a p outside [0, 1).
+    One uniform of `rng` for each element, in row-major order; an element is zeroed where that is
+    below p. Raises ValueError for a p outside [0, 1).
     """
 
     def __init__(self, p: float, rng: PCG32) -> None:
@@ -253,7 +278,7 @@ class Dropout(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Dropout.forward
-        # HINT: whatever is kept must be kept in backward, too.
+        # HINT: backward has to know which elements were zeroed.
         raise NotImplementedError("A1: Dropout.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -273,7 +298,7 @@ class Sum(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Sum.forward
-        # HINT: np.sum of everything gives a number, and an array is wanted: np.asarray.
+        # HINT: backward needs a shape.
         raise NotImplementedError("A1: Sum.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -283,7 +308,7 @@ class Sum(Operation):
 
 
 class Mean(Sum):
-    """The mean over the same axes."""
+    """The mean over one axis, over several, or, with None, over all; `keepdims` as in numpy."""
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Mean.forward
@@ -304,7 +329,7 @@ class Reshape(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Reshape.forward
-        # HINT: x.reshape.
+        # HINT: backward needs a shape.
         raise NotImplementedError("A1: Reshape.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -321,38 +346,38 @@ class Transpose(Operation):
 
     def forward(self, x: Array) -> Array:
         # TODO (A1): Transpose.forward
-        # HINT: np.swapaxes.
+        # HINT: numpy swaps axes without copying.
         raise NotImplementedError("A1: Transpose.forward")
 
     def backward(self, grad: Array) -> Gradients:
         # TODO (A2): Transpose.backward
-        # HINT: exchanged twice is as before.
+        # HINT: what undoes an exchange?
         raise NotImplementedError("A2: Transpose.backward")
 
 
-class Part(Operation):
-    """Elements start to stop - 1 of one axis."""
+class Slice(Operation):
+    """Elements start to stop - 1 of one axis; start and stop lie within it."""
 
     def __init__(self, axis: int, start: int, stop: int) -> None:
         self.axis, self.start, self.stop = axis, start, stop
 
     def forward(self, x: Array) -> Array:
-        # TODO (A1): Part.forward
+        # TODO (A1): Slice.forward
         # HINT: an index for each axis: slice(None) takes all of one.
-        raise NotImplementedError("A1: Part.forward")
+        raise NotImplementedError("A1: Slice.forward")
 
     def backward(self, grad: Array) -> Gradients:
-        # TODO (A2): Part.backward
+        # TODO (A2): Slice.backward
         # HINT: what was left out has no influence.
-        raise NotImplementedError("A2: Part.backward")
+        raise NotImplementedError("A2: Slice.backward")
 
 
 def split(x: Tensor, parts: int, axis: int = -1) -> list[Tensor]:
-    """Equal parts of one axis, in order. Raises ValueError if there are no such."""
-    size, rest = divmod(x.shape[axis], parts)
-    if rest:
+    """Equal parts of one axis, in order. Raises ValueError if it cannot be divided like that."""
+    if parts < 1 or x.shape[axis] % parts:
         raise ValueError(f"{x!r}: axis {axis} has no {parts} equal parts")
-    return [Part(axis, i * size, (i + 1) * size)(x) for i in range(parts)]
+    size = x.shape[axis] // parts
+    return [Slice(axis, i * size, (i + 1) * size)(x) for i in range(parts)]
 
 
 class MatMul(Operation):
@@ -376,8 +401,17 @@ class MatMul(Operation):
 # ---------------------------------------------------------------- what a transformer is made of
 
 
+def check_ids(what: str, ids: Ints, V: int) -> None:
+    """Raises TypeError unless ids are integers, IndexError for one outside 0..V-1. Given."""
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{what}s of type {ids.dtype}, want integers")
+    for id_ in (int(ids.min()), int(ids.max())) if ids.size else ():
+        if not 0 <= id_ < V:
+            raise IndexError(f"{what} {id_} is outside 0..{V - 1}")
+
+
 class Embedding(Operation):
-    """Rows `ids` (...) of a weight (V, C): (..., C). Raises IndexError for an id outside 0..V-1."""
+    """Rows `ids` (...) of a weight (V, C): (..., C). Raises as check_ids does."""
 
     def __init__(self, ids: Ints) -> None:
         self.ids = ids
@@ -403,7 +437,8 @@ class Softmax(Operation):
 
     def backward(self, grad: Array) -> Gradients:
         # TODO (A2): Softmax.backward
-        # HINT: d y_i / d x_j = y_i ((i = j) - y_j).
+        # HINT: the derivative of y_i by x_j is y_i (1 - y_i) for i = j, else -y_i y_j; no (V, V)
+        # matrix is needed.
         raise NotImplementedError("A2: Softmax.backward")
 
 
@@ -448,7 +483,7 @@ class CrossEntropy(Operation):
     """The mean of -log softmax(logits)[target] over the targets that are not `ignore_index`.
 
     logits (..., V), targets (...) of integers. Raises ValueError for shapes that do not fit and if
-    there is no target to learn from, IndexError for a target outside 0..V-1.
+    all targets are to be ignored; else as check_ids does.
     """
 
     def __init__(self, targets: Ints, ignore_index: int = -100) -> None:
@@ -461,7 +496,8 @@ class CrossEntropy(Operation):
 
     def backward(self, grad: Array) -> Gradients:
         # TODO (A2): CrossEntropy.backward
-        # HINT: softmax minus one at the target, over the number of targets; ignored rows have none.
+        # HINT: what softmax says, and what it should have said; ignored rows take no part, neither
+        # here nor in the mean.
         raise NotImplementedError("A2: CrossEntropy.backward")
 
 
@@ -470,7 +506,7 @@ class MSE(Operation):
 
     def forward(self, a: Array, b: Array) -> Array:
         # TODO (A1): MSE.forward
-        # HINT: over all elements.
+        # HINT: keep the difference.
         raise NotImplementedError("A1: MSE.forward")
 
     def backward(self, grad: Array) -> Gradients:
@@ -494,5 +530,5 @@ class BCEWithLogits(Operation):
 
     def backward(self, grad: Array) -> Gradients:
         # TODO (A2): BCEWithLogits.backward
-        # HINT: p - t; and p = (1 + tanh(x/2)) / 2 overflows nowhere.
+        # HINT: as short as that of cross-entropy; e^-|x| never overflows, and p = e^x / (1 + e^x).
         raise NotImplementedError("A2: BCEWithLogits.backward")

@@ -22,9 +22,8 @@ INIT_STD = 0.02
 
 
 class Module:
-    """Holds parameters (tensors) and other modules as attributes, or as elements of a list.
-
-    `training` says whether dropout drops.
+    """Holds parameters, tensors that require a gradient, as attributes; and other modules as
+    attributes or in lists. `training` says whether dropout drops.
     """
 
     training = True
@@ -47,7 +46,8 @@ class Module:
         known: set[int] = set()
         for name, module in self.modules():
             for last, value in vars(module).items():
-                if isinstance(value, Tensor) and value.requires_grad and id(value) not in known:
+                is_new = isinstance(value, Tensor) and id(value) not in known
+                if is_new and value.requires_grad and value.creator is None:
                     known.add(id(value))
                     found[f"{name}.{last}".lstrip(".")] = value
         return found
@@ -68,21 +68,26 @@ class Module:
     def eval(self) -> None:
         self.train(False)
 
-    def state(self) -> dict[str, Array]:
+    def state_dict(self) -> dict[str, Array]:
         """Dotted name → a copy of the parameter's data."""
         return {name: p.data.copy() for name, p in self.named_parameters().items()}
 
-    def load_state(self, state: Mapping[str, Array]) -> None:
-        """Takes data over. Raises ValueError, and changes nothing, if names or shapes differ."""
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Copies data in, converted to the parameters' dtype. Raises ValueError, and changes
+        nothing, if names or shapes differ."""
         parameters = self.named_parameters()
-        if parameters.keys() != state.keys():
-            differ = sorted(parameters.keys() ^ state.keys())
-            raise ValueError(f"{differ[0]} is in one of the two only ({len(differ)} names differ)")
-        for name, parameter in parameters.items():
-            if state[name].shape != parameter.shape:
-                raise ValueError(f"{name}: shape {state[name].shape}, want {parameter.shape}")
-        for name, parameter in parameters.items():
-            parameter.data = np.array(state[name], parameter.dtype)
+        for names, what in (
+            (parameters.keys() - state.keys(), "missing"),
+            (state.keys() - parameters.keys(), "not a parameter"),
+        ):
+            if names:
+                raise ValueError(f"{min(names)} is {what}, one of {len(names)}")
+        for name, tensor in parameters.items():
+            if state[name].shape != tensor.shape:
+                raise ValueError(f"{name}: shape {state[name].shape}, want {tensor.shape}")
+        copies = {name: np.array(state[name], t.dtype) for name, t in parameters.items()}
+        for name, tensor in parameters.items():
+            tensor.data = copies[name]
 
 
 def parameter(array: Array) -> Tensor:
@@ -90,7 +95,7 @@ def parameter(array: Array) -> Tensor:
 
 
 class Linear(Module):
-    """x (..., in) → x weightᵀ + bias (..., out)."""
+    """x (..., in) → x weightᵀ + bias (..., out), for weight (out, in) and bias (out,)."""
 
     def __init__(self, weight: Array, bias: Array) -> None:
         self.weight, self.bias = parameter(weight), parameter(bias)
@@ -122,7 +127,7 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """autograd.Dropout while training, else nothing."""
+    """autograd.Dropout while training, else the identity; also where p is 0."""
 
     def __init__(self, p: float, rng: PCG32) -> None:
         self.p, self.rng = p, rng
@@ -136,7 +141,11 @@ class Dropout(Module):
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of a GPT-2: positions, vocabulary, layers, heads, channels."""
+    """Sizes of a GPT-2: positions, vocabulary, layers, heads, channels.
+
+    Raises ValueError for sizes below 1, channels that heads do not divide, and sizes so small that
+    a matrix has fewer than 16 numbers (see `normals`).
+    """
 
     maxT: int = 1024
     V: int = 50257
@@ -146,7 +155,9 @@ class Config:
 
     def __post_init__(self) -> None:
         if min(self.maxT, self.V, self.L, self.NH, self.C) < 1 or self.C % self.NH:
-            raise ValueError(f"{self}: sizes of 1 or more, and NH divides C")
+            raise ValueError(f"{self}: want sizes of 1 or more, of which NH divides C")
+        if self.C * min(self.maxT, self.V, self.C) < 16:
+            raise ValueError(f"{self}: want matrices of 16 numbers or more")
 
 
 CONFIGS = {
@@ -167,7 +178,7 @@ def normals(n: int, std: float, words: np.random.RandomState) -> Array:
     ValueError for an n below 16.
     """
     # TODO (A1): normals
-    # HINT: a block of 16 is (2, 8): radii come of the first row, angles of the second.
+    # HINT: no GPT2 can be made before this works. How many words does each part take?
     raise NotImplementedError("A1: normals")
 
 
@@ -229,7 +240,9 @@ class GPT2(Module):
         words = np.random.RandomState(seed)
 
         def drawn(rows: int, columns: int, std: float = INIT_STD) -> Array:
-            return normals(rows * columns, std, words).reshape(rows, columns).astype(dtype)
+            return (
+                normals(rows * columns, std, words).reshape(rows, columns).astype(dtype, copy=False)
+            )
 
         self.config = config
         C, residual = config.C, INIT_STD / math.sqrt(2 * config.L)
@@ -243,8 +256,8 @@ class GPT2(Module):
         self.ln_f = LayerNorm(C, dtype)
 
     def __call__(self, ids: NDArray[np.integer]) -> Tensor:
-        """Logits (B, T, V) for ids (B, T). Raises ValueError for T above maxT, IndexError for an id
-        outside 0..V-1."""
+        """Logits (B, T, V) for ids (B, T). Raises ValueError for another number of axes and for a T
+        outside 1..maxT, IndexError for an id outside 0..V-1."""
         # TODO (A1): GPT2
-        # HINT: token plus position, the blocks, ln_f, then one product with wte.
+        # HINT: before the head comes a norm that belongs to no block.
         raise NotImplementedError("A1: GPT2")

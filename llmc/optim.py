@@ -29,7 +29,8 @@ def decay_groups(parameters: Iterable[Tensor], weight_decay: float) -> list[Grou
 class SGD:
     """Gradient descent with momentum: v = momentum v + g;  θ = θ - lr v, with v = 0 at first.
 
-    Parameters without a gradient are left alone.
+    Parameters without a gradient are left alone. A step makes new arrays: whoever holds a
+    parameter's old `data` keeps the old numbers.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.0) -> None:
@@ -43,12 +44,12 @@ class SGD:
 
 
 class AdamW:
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019). At step t = 1, 2, ...
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019). At the t-th call of `step`
 
     m = β1 m + (1 - β1) g;  v = β2 v + (1 - β2) g², both 0 at first;
     θ = θ - lr (m / (1 - β1^t) / (√(v / (1 - β2^t)) + eps) + weight_decay θ).
 
-    Parameters without a gradient are left alone.
+    Parameters without a gradient are left alone. A step makes new arrays, as SGD's does.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class AdamW:
 
 
 def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> float:
-    """Scales all gradients so that their common norm √Σ g² is at most max_norm.
+    """Gives each parameter its gradient times max_norm / norm, if norm = √Σ g², over all elements
+    of all gradients, is larger than max_norm and finite.
 
     Returns the norm before that. Parameters without a gradient are left alone. Raises ValueError
     for a max_norm that is not positive.

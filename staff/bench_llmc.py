@@ -54,7 +54,7 @@ def _steps(rounds: int) -> list[Figure]:
     x, y = ids[:, :-1], ids[:, 1:]
     ours = GPT2(config)
     ours_adamw = optim.AdamW(optim.decay_groups(ours.parameters(), 0.1))
-    theirs = {n: torch.tensor(a, requires_grad=True) for n, a in ours.state().items()}
+    theirs = {n: torch.tensor(a, requires_grad=True) for n, a in ours.state_dict().items()}
     theirs_adamw = torch.optim.AdamW(theirs.values(), weight_decay=0.1)
 
     def our_step() -> None:

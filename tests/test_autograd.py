@@ -13,10 +13,15 @@ from reference.llmc.autograd import Array, Tensor, no_grad
 from reference.llmc.rand import PCG32
 
 Call = Callable[..., Tensor]
-STEP, BOUND = 1e-5, 1e-6  # of central differences: their own error is about STEP² + 1e-16 / STEP
+STEP, BOUND = 1e-5, 1e-8  # of central differences: their own error is about STEP² + 1e-16 / STEP
 
 IDS = np.array([[0, 2, 2], [1, 0, 2]])
 TARGETS = np.array([[4, -100, 0], [4, 2, -100]])  # the last class, and two to be ignored
+
+
+def new(kind: Callable[..., Call], *options: object, **named: object) -> Call:
+    """Calls an instance of its own each time."""
+    return lambda *tensors: kind(*options, **named)(*tensors)
 
 
 def part_of(parts: int, which: int) -> Call:
@@ -33,32 +38,32 @@ CASES: dict[str, tuple[Call, Sequence[tuple[int, ...]]]] = {
     "mul": (lambda a, b: a * b, [(2, 3), (2, 3)]),
     "mul, several axes": (lambda a, b: a * b, [(1, 3, 1), (2, 1, 4)]),
     "sub": (lambda a, b: a - b, [(2, 3), (3,)]),
-    "exp": (ad.Exp(), [(2, 3)]),
+    "exp": (new(ad.Exp), [(2, 3)]),
     "log": (lambda x: ad.Log()(x * x + 0.5), [(2, 3)]),
-    "tanh": (ad.Tanh(), [(2, 3)]),
-    "relu": (ad.ReLU(), [(4, 5)]),
-    "gelu": (ad.GELU(), [(4, 5)]),
-    "sum": (ad.Sum(), [(2, 3, 4)]),
-    "sum, an axis": (ad.Sum(1), [(2, 3, 4)]),
-    "sum, axes kept": (ad.Sum((0, -1), keepdims=True), [(2, 3, 4)]),
-    "mean": (ad.Mean(), [(2, 3, 4)]),
-    "mean, axes": (ad.Mean((0, 2)), [(2, 3, 4)]),
-    "reshape": (ad.Reshape(4, -1), [(2, 3, 4)]),
-    "transpose": (ad.Transpose(0, -1), [(2, 3, 4)]),
+    "tanh": (new(ad.Tanh), [(2, 3)]),
+    "relu": (new(ad.ReLU), [(4, 5)]),
+    "gelu": (new(ad.GELU), [(4, 5)]),
+    "sum": (new(ad.Sum), [(2, 3, 4)]),
+    "sum, an axis": (new(ad.Sum, 1), [(2, 3, 4)]),
+    "sum, axes kept": (new(ad.Sum, (0, -1), keepdims=True), [(2, 3, 4)]),
+    "mean": (new(ad.Mean), [(2, 3, 4)]),
+    "mean, axes": (new(ad.Mean, (0, 2)), [(2, 3, 4)]),
+    "reshape": (new(ad.Reshape, 4, -1), [(2, 3, 4)]),
+    "transpose": (new(ad.Transpose, 0, -1), [(2, 3, 4)]),
     "split, first": (part_of(3, 0), [(2, 6)]),
     "split, last": (part_of(3, 2), [(2, 6)]),
     "matmul": (lambda a, b: a @ b, [(2, 3), (3, 4)]),
     "matmul, one matrix for a batch": (lambda a, b: a @ b, [(2, 5, 3), (3, 4)]),
     "matmul, of a transposed": (lambda a, b: a @ ad.Transpose(0, 1)(b), [(2, 5, 3), (4, 3)]),
     "matmul, batches broadcast": (lambda a, b: a @ b, [(2, 1, 3, 4), (5, 4, 1)]),
-    "embedding": (ad.Embedding(IDS), [(3, 4)]),
-    "softmax": (ad.Softmax(), [(2, 5)]),
-    "layernorm": (ad.LayerNorm(), [(2, 3, 5), (5,), (5,)]),
-    "attention": (ad.CausalAttention(), [(2, 3, 4, 5)] * 3),
-    "attention, T = 1": (ad.CausalAttention(), [(1, 1, 1, 3)] * 3),
-    "cross entropy": (ad.CrossEntropy(TARGETS), [(2, 3, 5)]),
-    "mse": (ad.MSE(), [(2, 3), (2, 3)]),
-    "bce": (ad.BCEWithLogits(np.array([0.0, 1.0, 0.3])), [(3,)]),
+    "embedding": (new(ad.Embedding, IDS), [(3, 4)]),
+    "softmax": (new(ad.Softmax), [(2, 5)]),
+    "layernorm": (new(ad.LayerNorm), [(2, 3, 5), (5,), (5,)]),
+    "attention": (new(ad.CausalAttention), [(2, 3, 4, 5)] * 3),
+    "attention, T = 1": (new(ad.CausalAttention), [(1, 1, 1, 3)] * 3),
+    "cross entropy": (new(ad.CrossEntropy, TARGETS), [(2, 3, 5)]),
+    "mse": (new(ad.MSE), [(2, 3), (2, 3)]),
+    "bce": (new(ad.BCEWithLogits, np.array([0.0, 1.0, 0.3])), [(3,)]),
     "dropout": (lambda x: ad.Dropout(0.4, PCG32(3))(x), [(4, 5)]),
     "used twice": (lambda a, b: a * b + a * a, [(2, 3), (2, 3)]),
 }
@@ -88,6 +93,9 @@ def differences(call: Call, arrays: Sequence[Array], along: Array) -> list[Array
             array[place] = middle
         result.append(slopes)
     return result
+
+
+pytestmark = pytest.mark.filterwarnings("error")  # of numpy's: overflow, division by 0
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -162,10 +170,10 @@ def test_cross_entropy_of_targets_that_count() -> None:
 
 
 def test_losses_of_far_apart_logits_are_finite() -> None:
-    far = Tensor(np.array([[80.0, -80.0]]), requires_grad=True)
+    far = Tensor(np.array([[1000.0, -1000.0]]), requires_grad=True)
     loss = ad.CrossEntropy(np.array([1]))(far)
     loss.backward()
-    assert float(loss.data) == 160.0
+    assert float(loss.data) == 2000.0
     assert far.grad is not None
     assert far.grad.tolist() == [[1.0, -1.0]]
     logits = Tensor(np.array([-800.0, 800.0]), requires_grad=True)
@@ -174,6 +182,36 @@ def test_losses_of_far_apart_logits_are_finite() -> None:
     assert float(loss.data) == 800.0
     assert logits.grad is not None
     assert logits.grad.tolist() == [-0.5, 0.5]
+
+
+def test_a_gradient_of_bce_is_precise_where_the_probability_is_small() -> None:
+    logits = Tensor(np.array([-20.0], np.float32), requires_grad=True)
+    ad.BCEWithLogits(np.zeros(1))(logits).backward()
+    assert logits.grad is not None
+    assert math.isclose(float(logits.grad[0]), 1 / (1 + math.exp(20)), rel_tol=1e-6)
+
+
+def test_options_are_taken_into_account() -> None:
+    scale = 1 / math.sqrt(1 + 0.5)
+    layernorm = ad.LayerNorm(eps=0.5)(Tensor([[1.0, 3.0]]), Tensor([1.0, 1.0]), Tensor([0.0, 0.0]))
+    assert np.allclose(layernorm.data, [[-scale, scale]], rtol=1e-15)
+    logits = Tensor(np.log([[0.25, 0.75], [0.5, 0.5]]))
+    loss = ad.CrossEntropy(np.array([1, 0]), ignore_index=0)(logits)
+    assert math.isclose(float(loss.data), -math.log(0.75), rel_tol=1e-15)
+    assert ad.Embedding(np.zeros((0, 3), np.uint8))(Tensor(np.ones((2, 4)))).shape == (0, 3, 4)
+
+
+def test_a_mask_is_no_large_number() -> None:
+    q, v = Tensor(np.array([[1e6], [1e6]])), Tensor(np.array([[1.0], [2.0]]))
+    k = Tensor(np.array([[-1e6], [1e6]]))  # position 0 scores itself -1e12
+    assert ad.CausalAttention()(q, k, v).data.tolist() == [[1.0], [2.0]]
+
+
+def test_the_derivative_of_relu_at_0_is_0() -> None:
+    x = Tensor([0.0, 1.0, -1.0], requires_grad=True)
+    ad.Sum()(ad.ReLU()(x)).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]
 
 
 def test_dropout_draws_a_uniform_an_element_and_keeps_the_mean() -> None:
@@ -185,6 +223,7 @@ def test_dropout_draws_a_uniform_an_element_and_keeps_the_mean() -> None:
     after = PCG32(9)
     after.uniforms(1000)
     assert rng.state() == after.state()
+    assert ad.Dropout(0.0, rng)(x).data.tolist() == x.data.tolist()
 
 
 # ---------------------------------------------------------------- the engine
@@ -202,6 +241,23 @@ def test_gradients_add_up_and_no_array_is_changed() -> None:
     assert x.grad is not None
     assert x.grad.tolist() == [4.0, 4.0]
     assert (first.tolist(), start.tolist()) == ([2.0, 2.0], [1.0, 1.0])
+
+
+def test_no_two_gradients_share_memory_and_all_can_be_written() -> None:
+    a, b = Tensor([1.0, 2.0], requires_grad=True), Tensor([3.0, 4.0], requires_grad=True)
+    start = np.array([1.0, 1.0])
+    (a + b).backward(start)
+    c = Tensor(np.ones((2, 3)), requires_grad=True)
+    ad.Sum()(c).backward()
+    number = Tensor(3.0, requires_grad=True)
+    (number * number).backward()
+    for tensor in (a, b, c, number):
+        assert type(tensor.grad) is np.ndarray
+        tensor.grad *= 0.5
+    assert a.grad is not None
+    assert b.grad is not None
+    assert (a.grad.tolist(), b.grad.tolist()) == ([0.5, 0.5], [0.5, 0.5])
+    assert start.tolist() == [1.0, 1.0]
 
 
 def test_a_diamond_is_walked_once_from_its_tip() -> None:
@@ -226,7 +282,7 @@ def test_constants_get_no_gradient_and_make_no_graph() -> None:
     x, c = Tensor([2.0], requires_grad=True), Tensor([5.0])
     (x * c).backward()
     assert (x.grad.tolist() if x.grad is not None else None, c.grad) == ([5.0], None)
-    assert (c * c).made_by is None
+    assert (c * c).creator is None
 
 
 def test_no_grad_remembers_nothing_and_ends_with_an_error_too() -> None:
@@ -235,9 +291,38 @@ def test_no_grad_remembers_nothing_and_ends_with_an_error_too() -> None:
         assert not (x * x).requires_grad
         1 / 0  # noqa: B018  the error is the point
     assert (x * x).requires_grad
-    with no_grad(), no_grad():
-        pass
+    with no_grad():
+        with no_grad():
+            pass
+        assert not (x * x).requires_grad, "the outer one still holds"
     assert (x * x).requires_grad
+    assert not no_grad()(lambda: x * x)().requires_grad
+
+
+def test_numbers_and_tensors_mix_on_both_sides() -> None:
+    x = Tensor(np.array([2.0, 3.0], np.float32), requires_grad=True)
+    y = 1.0 - 2.0 * x + np.float64(0.5) - 1
+    assert (y.data.tolist(), y.dtype) == ([-3.5, -5.5], np.float32)
+    for mixed in (lambda: x + np.ones(2), lambda: np.ones(2) * x):
+        with pytest.raises(TypeError, match=r"an array \(2,\) beside Tensor"):
+            mixed()
+
+
+def test_a_backward_of_another_shape_is_named() -> None:
+    class Broken(ad.Exp):
+        def backward(self, grad: Array) -> ad.Gradients:
+            return (grad[:1],)
+
+    with pytest.raises(
+        TypeError, match=r"Broken.backward returned \[\(\(1,\), 'float64'\)\], want"
+    ):
+        Broken()(Tensor([1.0, 2.0], requires_grad=True)).backward(np.ones(2))
+
+
+def called_twice(operation: Call) -> Tensor:
+    with no_grad():
+        operation(Tensor([1.0]))
+    return operation(Tensor([1.0]))
 
 
 REFUSED: dict[str, tuple[type[Exception], str, Callable[[], object]]] = {
@@ -246,6 +331,33 @@ REFUSED: dict[str, tuple[type[Exception], str, Callable[[], object]]] = {
         TypeError,
         "float32 and float64 in Add",
         lambda: Tensor(np.ones(2, np.float32)) + Tensor(np.ones(2)),
+    ),
+    "called twice": (RuntimeError, "this Exp was called before", lambda: called_twice(ad.Exp())),
+    "ids of floats": (
+        TypeError,
+        "ids of type float64, want integers",
+        lambda: ad.Embedding(np.ones(1))(Tensor(np.ones((3, 1)))),
+    ),
+    "targets of bools": (
+        TypeError,
+        "targets of type bool, want integers",
+        lambda: ad.CrossEntropy(np.array([True]))(Tensor(np.ones((1, 3)))),
+    ),
+    "target -1": (
+        IndexError,
+        r"target -1 is outside 0\.\.2",
+        lambda: ad.CrossEntropy(np.array([-1]))(Tensor(np.ones((1, 3)))),
+    ),
+    "0 parts": (ValueError, "has no 0 equal parts", lambda: ad.split(Tensor(np.ones(2)), 0)),
+    "a gradient turned around": (
+        ValueError,
+        r"a gradient of shape \(1, 2\)",
+        lambda: Tensor([1.0, 2.0], requires_grad=True).backward(np.ones((1, 2))),
+    ),
+    "a gradient of another dtype": (
+        TypeError,
+        "a gradient of float32 for",
+        lambda: Tensor([1.0], requires_grad=True).backward(np.ones(1, np.float32)),
     ),
     "no graph": (ValueError, "requires a gradient", lambda: Tensor([1.0]).backward()),
     "several elements": (

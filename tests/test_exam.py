@@ -63,7 +63,7 @@ def same_as(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> bool
 def network() -> GPT2:
     made = GPT2(CONFIG)
     random = np.random.RandomState(3)
-    made.load_state({n: random.standard_normal(a.shape) for n, a in made.state().items()})
+    made.load_state_dict({n: random.standard_normal(a.shape) for n, a in made.state_dict().items()})
     return made
 
 
@@ -72,7 +72,7 @@ def test_the_model_file_has_every_tensor_in_cs_order(network: GPT2, tmp_path: Pa
     raw = (tmp_path / "m.bin").read_bytes()
     head = struct.unpack("<256i", raw[:1024])
     assert head == (20240326, 3, 6, 130, 2, 2, 8, 256, *[0] * 248)
-    assert same_as(tensors(raw[1024:]), network.state())
+    assert same_as(tensors(raw[1024:]), network.state_dict())
 
 
 def test_the_state_file_has_batch_logits_loss_and_gradients(network: GPT2, tmp_path: Path) -> None:

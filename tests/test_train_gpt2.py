@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
     head[:3] = 20240520, 1, tokens.size
     (tmp_path / "a.shard").write_bytes(head.tobytes() + tokens.tobytes())
     write_vocab(tmp_path / "vocab.bin", [*(bytes([b]) for b in range(256)), b"<|endoftext|>"], 256)
-    (tmp_path / "small.safetensors").write_bytes(safetensors(GPT2(CONFIG).state()))
+    (tmp_path / "small.safetensors").write_bytes(safetensors(GPT2(CONFIG).state_dict()))
     return tmp_path
 
 

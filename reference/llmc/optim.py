@@ -34,7 +34,8 @@ def decay_groups(parameters: Iterable[Tensor], weight_decay: float) -> list[Grou
 class SGD:
     """Gradient descent with momentum: v = momentum v + g;  θ = θ - lr v, with v = 0 at first.
 
-    Parameters without a gradient are left alone.
+    Parameters without a gradient are left alone. A step makes new arrays: whoever holds a
+    parameter's old `data` keeps the old numbers.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.0) -> None:
@@ -49,17 +50,17 @@ class SGD:
             if parameter.grad is not None:
                 velocity *= self.momentum
                 velocity += parameter.grad
-                parameter.data = parameter.data - self.lr * velocity
+                parameter.data = parameter.data - float(self.lr) * velocity
         # END SOLUTION
 
 
 class AdamW:
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019). At step t = 1, 2, ...
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019). At the t-th call of `step`
 
     m = β1 m + (1 - β1) g;  v = β2 v + (1 - β2) g², both 0 at first;
     θ = θ - lr (m / (1 - β1^t) / (√(v / (1 - β2^t)) + eps) + weight_decay θ).
 
-    Parameters without a gradient are left alone.
+    Parameters without a gradient are left alone. A step makes new arrays, as SGD's does.
     """
 
     def __init__(
@@ -80,32 +81,26 @@ class AdamW:
         # TODO (A2): AdamW.step
         # HINT: eps is added to the root, and the decay is no part of the gradient.
         # BEGIN SOLUTION
-        import math
-
         self.t += 1
-        beta1, beta2 = self.betas
-        correction1, correction2 = 1 - beta1**self.t, math.sqrt(1 - beta2**self.t)
+        beta1, beta2 = map(float, self.betas)
         for group, moments in zip(self.groups, self.moments, strict=True):
+            decay = float(self.lr * group.weight_decay)
+            scale = float(self.lr) / (1 - beta1**self.t)
             for parameter, (m, v) in zip(group.parameters, moments, strict=True):
-                grad = parameter.grad
-                if grad is None:
+                if parameter.grad is None:
                     continue
                 m *= beta1
-                m += (1 - beta1) * grad
+                m += (1 - beta1) * parameter.grad
                 v *= beta2
-                v += (1 - beta2) * (grad * grad)
-                update = np.sqrt(v)
-                update /= correction2
-                update += self.eps
-                np.divide(m, update, out=update)
-                update *= self.lr / correction1
-                update += (self.lr * group.weight_decay) * parameter.data
-                parameter.data = parameter.data - update
+                v += (1 - beta2) * parameter.grad**2
+                root = np.sqrt(v / (1 - beta2**self.t)) + self.eps
+                parameter.data = parameter.data - (scale * m / root + decay * parameter.data)
         # END SOLUTION
 
 
 def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> float:
-    """Scales all gradients so that their common norm √Σ g² is at most max_norm.
+    """Gives each parameter its gradient times max_norm / norm, if norm = √Σ g², over all elements
+    of all gradients, is larger than max_norm and finite.
 
     Returns the norm before that. Parameters without a gradient are left alone. Raises ValueError
     for a max_norm that is not positive.
@@ -119,9 +114,9 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float) -> float:
         raise ValueError(f"max_norm is {max_norm}, want above 0")
     pairs = [(p, p.grad) for p in parameters if p.grad is not None]
     norm = math.sqrt(sum(float(np.square(grad, dtype=np.float64).sum()) for _, grad in pairs))
-    if norm > max_norm:
+    if max_norm < norm < math.inf:
         for parameter, grad in pairs:
-            parameter.grad = grad * grad.dtype.type(max_norm / norm)
+            parameter.grad = grad * (max_norm / norm)
     return norm
     # END SOLUTION
 

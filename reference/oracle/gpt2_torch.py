@@ -94,12 +94,15 @@ def main() -> None:
         optimiser.step()
         losses.append(loss.item())
     assert all(map(math.isfinite, losses))
+    torch.manual_seed(42)
+    normal = torch.empty(40).normal_()  # 40: a tail that is drawn again
     document = {
         "origin": f"torch {torch.__version__}, float64: python -m reference.oracle.gpt2_torch",
         "logits": logits.reshape(-1).tolist(),
         "gradients: norm, and product with normals of RandomState(8)": grads,
         "losses before each step of AdamW": losses,
         "norms before clipping": norms,
+        "normal_ of 40 after manual_seed(42)": normal.tolist(),
     }
     json.dump(document, sys.stdout, indent=1)
     print()
