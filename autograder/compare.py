@@ -21,6 +21,7 @@ from autograder.sandbox import REPORT_STATUS
 
 SHOWN = 5  # values around the first difference
 SAID = 120  # characters of an error's message
+WRONG_TYPE = "WrongType: "  # what observe.py calls a value that cannot go out
 NUMBER = re.compile(r"(?<![\w.-])-?(?:0x[\da-f]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)(?!\w)")
 
 
@@ -121,7 +122,7 @@ def _missing(ending: Ending, name: str, said: str) -> Exception:
         return Waiting(ending.what)
     words = {
         "report": f"the program was stopped: {ending.what}",
-        "raised": f"it raised {ending.what}",
+        "raised": _without(WRONG_TYPE, ending.what) or f"it raised {ending.what}",
         "signal": f"the program was ended by {ending.what}",
         "exit": f"the program ended itself with status {ending.what} before it was done",
         "time": "the program ran out of time",
@@ -132,6 +133,10 @@ def _missing(ending: Ending, name: str, said: str) -> Exception:
     }
     says = said if ending.kind in ("exit", "signal") else ""
     return Mismatch(words[ending.kind], got=says, hint=_advice(ending))
+
+
+def _without(prefix: str, text: str) -> str:
+    return text.removeprefix(prefix) if text.startswith(prefix) else ""
 
 
 def _advice(ending: Ending) -> str:
@@ -272,6 +277,8 @@ def _text_of(seen: Seen, name: str) -> str:
 
 
 def _says(message: str, value: object) -> bool:
+    if value in ("nan", "inf", "-inf"):  # in any spelling: NaN, infinity, minus infinity
+        return str(value).lstrip("-") in message.lower()
     if re.search(rf"(?<![\w-]){re.escape(str(value))}(?!\w)", message):
         return True
     if isinstance(value, str):

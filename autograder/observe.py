@@ -164,7 +164,7 @@ def _second_try(
 ) -> sandbox.Outcome:
     """What was no fault of the case's: ASan did not start, or another case killed the zygote."""
     if case.forked:
-        if outcome.status != -signal.SIGKILL or outcome.stopped or not zygote.deaths:
+        if outcome.status != -signal.SIGKILL or outcome.stopped or not zygote.has_died():
             return outcome
         return sandbox.run_all([job], 1, spare=zygote.pids)[0]
     quick = not outcome.stopped and outcome.seconds < 5

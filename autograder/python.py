@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from autograder import sandbox
-from autograder.build import RUNTIME, Built, Note, Source, missing
+from autograder.build import LIMITS, RUNTIME, Built, Note, Source, missing
 from autograder.files import digest, read_json, scratch_folder
 from autograder.rubric import module
 from autograder.sources import read
@@ -29,8 +29,8 @@ for name in sys.argv[1:]:
         py_compile.compile(name, doraise=True, invalidation_mode=py_compile.PycInvalidationMode(2))
     except py_compile.PyCompileError as error:
         fault = error.exc_value
-        said = getattr(fault, "msg", None) or str(fault) or type(fault).__name__
-        found[name] = [getattr(fault, "lineno", None) or 1, said]
+        said = str(getattr(fault, "msg", None) or fault) or type(fault).__name__
+        found[name] = [getattr(fault, "lineno", None) or 1, said[:400]]
 sys.stdout.write(json.dumps(found))
 """
 
@@ -72,7 +72,7 @@ def _compile(theirs: Mapping[str, bytes], build: Path, modules: Path) -> None:
             (folder / name).write_bytes(content)
         command = (sys.executable, "-I", "-c", COMPILE, *sorted(theirs))
         env = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8"}
-        outcome = sandbox.run_all([sandbox.Job(command, folder, env)], 1)[0]
+        outcome = sandbox.run_all([sandbox.Job(command, folder, env, LIMITS)], 1)[0]
         if outcome.status == 0:
             (folder / FAULTS).write_bytes(outcome.stdout)
         _keep(folder, modules, FAULTS)
@@ -84,9 +84,7 @@ def _faults(modules: Path, theirs: Mapping[str, bytes]) -> dict[str, Note]:
     if raw is None:
         what = "the compiler did not survive one of these files"
         return {name: Note(name, what, True) for name in theirs}
-    return {
-        name: Note(f"{name}:{line}", str(what)[:400], True) for name, (line, what) in raw.items()
-    }
+    return {name: Note(f"{name}:{line}", str(what), True) for name, (line, what) in raw.items()}
 
 
 def _bundle(source: Source, key: str, modules: Path, build: Path) -> Path:

@@ -98,6 +98,7 @@ def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     ids = {other.id for other in part.items}
     exact = ids | _forms(part.files)
     whole = {item.id, item.title, *item.functions}
+    whole |= {function.rpartition(".")[2] for function in item.functions}  # PCG32.below: below
     whole |= _forms(part.files_of(item)) - ids
     return not names or any(
         name in whole or (name != "" and name not in exact and item.id.startswith(name))

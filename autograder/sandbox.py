@@ -373,6 +373,17 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
+def kill_children(pid: int) -> None:
+    """Kills the children of a process of ours, and theirs, until it has none."""
+    deadline = time.monotonic() + 10
+    while (children := _children(pid)) and time.monotonic() < deadline:
+        for child in children:
+            for descendant in _tree(child):
+                _kill(descendant)
+        time.sleep(0.01)
+        _ps.cache_clear()
+
+
 def _set_subreaper(on: bool) -> bool:
     """PR_SET_CHILD_SUBREAPER; False where there is no such thing."""
     return sys.platform == "linux" and int(_libc().prctl(36, int(on), 0, 0, 0)) == 0

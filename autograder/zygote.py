@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -14,9 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from autograder.sandbox import MIB, Job, end_with_us
+from autograder.sandbox import MIB, Job, end_with_us, kill_children
 
 TRIES = 20  # to start a case, should others kill the server
+PATIENCE = 30  # seconds in which a server answers, on however busy a machine
+ANSWER = re.compile(rb"(started|ended) ([1-9]\d{0,9}) (-?\d{1,3})")
 SERVER = Path(__file__).resolve().parent.parent / "assignments" / "observe" / "fork.py"
 
 
@@ -64,6 +67,7 @@ class Zygote:
 
     def __exit__(self, *_: object) -> None:
         if self.process is not None:
+            kill_children(self.process.pid)  # those of a case that made itself brothers
             self.connection.close()
             self.process.kill()
             self.process.wait()
@@ -92,8 +96,11 @@ class Zygote:
             server = self._ensure()
             with suppress(OSError):
                 socket.send_fds(self.connection, [request], descriptors)
-            while not self.started and server.poll() is None:
+            deadline = time.monotonic() + PATIENCE
+            while not self.started and self._lives():
                 self.listen(0.05)
+                if time.monotonic() > deadline:
+                    server.kill()
             self.listen(0)  # what it said last
             if self.started:
                 return self.started.pop()
@@ -104,8 +111,23 @@ class Zygote:
         self.listen(0)
         if pid in self.statuses:
             return self.statuses.pop(pid)
-        gone = self.process is None or self.process.poll() is not None
-        return -9 if gone else None
+        return None if self._lives() else -9
+
+    def has_died(self) -> bool:
+        """Whether a server was killed, so that cases may have died without fault."""
+        return self.deaths > 0 or (self.process is not None and not self._lives())
+
+    def _lives(self) -> bool:
+        """A server that somebody stopped answers no more: it is killed."""
+        if self.process is None or self.process.poll() is not None:
+            return False
+        if hasattr(os, "waitid"):
+            how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+            if os.waitid(os.P_PID, self.process.pid, how) is not None:
+                self.process.kill()
+                self.process.wait()
+                return False
+        return True
 
     def listen(self, seconds: float) -> None:
         """Takes in what the server says within that time."""
@@ -116,18 +138,23 @@ class Zygote:
             return
         *lines, self.rest = self.rest.split(b"\n")
         for line in lines:
-            word, pid, status = line.split()
-            if word == b"started":
-                self.started.append(int(pid))
+            answer = ANSWER.fullmatch(line)
+            if answer is None:  # somebody else wrote to its socket
+                assert self.process is not None
+                self.process.kill()
+                return
+            if answer[1] == b"started":
+                self.started.append(int(answer[2]))
             else:
-                self.statuses[int(pid)] = int(status)
+                self.statuses[int(answer[2])] = int(answer[3])
 
     def _ensure(self) -> subprocess.Popen[bytes]:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self._lives():
             return self.process
         if self.process is not None:
             self.connection.close()
             self.deaths += 1
+            self.rest, self.started = b"", []
         self.connection, theirs = socket.socketpair()
         command = [*end_with_us(), sys.executable, "-I", "-X", "utf8"]
         if sys.pycache_prefix:

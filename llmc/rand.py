@@ -2,7 +2,7 @@
 
 The algorithm, to the bit: spec/pcg32.md. What it must give: spec/pcg32.vectors.json. pcg32.h is
 the same in C. Every public function takes Python integers and raises ValueError, with the value in
-the message, for one outside the range that it states.
+the message, for one outside the range that it states; TypeError for what is no integer.
 """
 
 import operator

@@ -43,7 +43,7 @@ def sample_softmax(logits: Logits, coin: float) -> int:
     """logits (n,), |logit| <= 80; coin in [0, 1). The first index at which the running sum of
     exp(logit), in float64 and in the order of the ids, exceeds coin * (sum of all exp(logit)).
 
-    Raises ValueError, with the value, for no logits, a NaN among them, and a coin outside [0, 1).
+    Raises ValueError for no logits, and, with the value, for a NaN and a coin outside [0, 1).
     """
     # TODO (A0): sample_softmax
     # HINT: np.exp and np.sum may round otherwise than C's loop; math.exp and np.cumsum do not.
@@ -76,8 +76,8 @@ def softmax_weights(logits: Logits, temperature: float) -> Weights:
 def cut(weights: Weights, top_k: int | None = None, top_p: float | None = None) -> Weights:
     """A copy of weights (n,) in which the tokens that may not come have 0.
 
-    top_k keeps the k largest (all, if k >= n). Then top_p keeps, largest first, as few of those
-    left as together reach top_p of their sum; 1 keeps all. Of equal weights the lower id is first.
+    top_k keeps the k largest (all, if k >= n). Then top_p keeps, largest first, as few of these as
+    together reach top_p of the sum of these; 1 keeps all. Of equal weights the lower id is first.
     """
     # TODO (A0): cut
     # HINT: a stable sort of -weights puts equal ones in the order of their ids.

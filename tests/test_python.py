@@ -82,11 +82,16 @@ def test_whoever_kills_the_server_takes_nobody_along(student: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "kind", "what"),
     [
-        ("def answer(seed): return float(seed)\n", "raised", "answer: float, not int"),
-        ("def answer(seed): return True\n", "raised", "answer: bool, not int"),
-        ("def answer(seed): return 2**70\n", "raised", "OverflowError"),
+        ("def answer(seed): return float(seed)\n", "raised", "`answer` is of type float, want"),
+        ("def answer(seed): pass\n", "raised", "`answer` is None: is there a `return`?"),
+        ("def answer(seed): return True\n", "raised", "`answer` is of type bool, want"),
+        ("def answer(seed): return 2**70\n", "raised", "is 0x400000000000000000, want it within"),
         ("def answer(seed):\n    return [][seed]\n", "raised", "(llmc/mine.py:2)"),
-        ("import numpy as np\ndef answer(seed): return np.int64(1)\n", "raised", "int64, not int"),
+        (
+            "import numpy as np\ndef answer(seed): return np.int64(1)\n",
+            "raised",
+            "is of type int64, want it of",
+        ),
         ("raise ValueError('at import')\n", "raised", "ValueError: at import (llmc/mine.py:1)"),
         ("import os\nos._exit(0)\n", "exit", "0"),
     ],
@@ -168,6 +173,13 @@ def test_the_reference_is_clean_under_both_parts_names(graded) -> None:
     result = graded(Tree("reference", {}), "python")
     (part,) = result.parts
     assert (part.part.id, part.earned, part.possible) == ("python", 100, 100)
+
+
+def test_a_helper_with_an_endless_message_costs_itself_alone(student: Path) -> None:
+    name = "a" * 400_000
+    (student / "llmc" / "helper.py").write_text(f"def f({name}):\n    global {name}\n")
+    assert bundle(student).error is None
+    assert run(student, "fine")["fine"].ending.kind == "ended"
 
 
 def test_bundles_made_at_once_or_spoilt_are_whole(student: Path) -> None:

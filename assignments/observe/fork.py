@@ -43,6 +43,8 @@ def run(bundle: str, case: str, seed: int) -> int:
 def serve(connection: socket.socket) -> None:
     """A line of JSON and three descriptors start a case; answered by its number, and, when it has
     ended, by that and its status. Ends with the connection."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no case gets at our memory
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
@@ -59,6 +61,7 @@ def serve(connection: socket.socket) -> None:
                 return
             pid = os.fork()
             if pid == 0:
+                connection.close()
                 _become(json.loads(line), descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -82,6 +85,7 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+            ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, as other processes are
         for target, descriptor in enumerate(descriptors, 1):
             os.dup2(descriptor, target + 100)
         for target in (1, 2, 3):
@@ -106,4 +110,7 @@ if __name__ == "__main__":
     if len(sys.argv) == 2:
         serve(socket.socket(fileno=int(sys.argv[1])))
     else:
-        sys.exit(run(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+        try:
+            sys.exit(run(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+        except KeyError as unknown:
+            sys.exit(f"fork.py: no case is called {unknown}")

@@ -39,34 +39,51 @@ def number(name: str, value: object, kind: str = "i64") -> None:
 def numbers(name: str, values: Sequence[object], kind: str = "i64") -> None:
     """A list or tuple of ints, or of floats."""
     if type(values) not in (list, tuple):
-        raise WrongType(f"{name}: {type(values).__name__}, not a list")
+        raise wrong_type(name, values, "a list")
     wanted = NUMBERS[KINDS[kind].kind]
     for value in values:
         if type(value) is not wanted:
-            raise WrongType(f"{name}: {type(value).__name__}, not {wanted.__name__}")
+            raise wrong_type(name, value, f"of type {wanted.__name__}")
+        if wanted is int:
+            _check_range(name, value, KINDS[kind])
     _record(name, kind, np.array(values, KINDS[kind]))
+
+
+def wrong_type(name: str, value: object, wanted: str) -> WrongType:
+    """The error for a value, or an element of it, that must be `wanted`; to be raised."""
+    if value is None:
+        return WrongType(f"`{name}` is None: is there a `return`?")
+    return WrongType(f"`{name}` is of type {type(value).__name__}, want it {wanted}")
+
+
+def _check_range(name: str, value: int, kind: np.dtype) -> None:
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    if not least <= value <= most:
+        bits = value.bit_length()
+        shown = f"{value:#x}" if bits <= 128 else f"a number of {bits} bits"
+        raise WrongType(f"`{name}` is {shown}, want it within {least:#x} .. {most:#x}: masked?")
 
 
 def array(name: str, value: object, kind: str) -> None:
     """A numpy array of exactly that dtype; of several dimensions, row by row."""
     if type(value) is not np.ndarray:
-        raise WrongType(f"{name}: {type(value).__name__}, not numpy.ndarray")
+        raise wrong_type(name, value, "a numpy.ndarray")
     if value.dtype != KINDS[kind]:
-        raise WrongType(f"{name}: an array of {value.dtype}, not {KINDS[kind]}")
+        raise WrongType(f"`{name}` is an array of {value.dtype}, want {KINDS[kind]}")
     _record(name, kind, np.ascontiguousarray(value).reshape(-1))
 
 
 def data(name: str, value: object) -> None:
     """A bytes object."""
     if type(value) is not bytes:
-        raise WrongType(f"{name}: {type(value).__name__}, not bytes")
+        raise wrong_type(name, value, "of type bytes")
     _record(name, "u8", np.frombuffer(value, np.uint8))
 
 
 def text(name: str, value: object) -> None:
     """A str, as UTF-8."""
     if type(value) is not str:
-        raise WrongType(f"{name}: {type(value).__name__}, not str")
+        raise wrong_type(name, value, "of type str")
     data(name, value.encode("utf-8", "surrogatepass"))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 COUNTED = (
     "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__",
     "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__neg__",
+    "__lshift__", "__or__", "__ror__",
 )  # fmt: skip
 
 

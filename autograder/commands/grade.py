@@ -112,7 +112,8 @@ def _once(
         out.clear()
     for name, path in files.items():
         write_output(path, FORMATS[name][1](document.document(result)))
-    terminal.table(result, out, arguments.verbose or bool(options.names))
+    chosen = set(options.names) - {part.id for part in loaded.parts}
+    terminal.table(result, out, arguments.verbose or bool(chosen))
     if arguments.gdb:
         _debug(result)
     return _status(result)

@@ -98,8 +98,8 @@ def split(text: str) -> list[str]:
     2. a space or none, then letters (Unicode categories L*),
     3. a space or none, then numbers (N*),
     4. a space or none, then what is neither white space, letter, nor number,
-    5. white space behind which there is none or more white space: at the end of the text all that
-       is left, elsewhere all but the last character of it, which is left to the next piece,
+    5. white space followed by the end of the text or by more white space: at the end of the text
+       all that is left, elsewhere all but its last character, which is left to the next piece,
     6. a single character of white space.
 
     White space is what Unicode calls White_Space. Joined, the pieces are the text; an empty one has
@@ -169,8 +169,8 @@ class BPE:
     """
 
     def __init__(self, tokens: Sequence[bytes], ranks: Mapping[bytes, int], eot: int) -> None:
-        """Given. Raises ValueError for an `eot` outside 0..V-1, a token that occurs twice, one of
-        the 256 single bytes that is none, and a rank of what is no token.
+        """Given. Raises ValueError for an `eot` outside 0..V-1, a token that occurs twice, a single
+        byte that is not a token, and a rank of what is no token.
         """
         self.tokens = list(tokens)
         self.eot = eot
@@ -334,6 +334,7 @@ def learn_merges(pieces: Mapping[bytes, int], count: int) -> list[tuple[bytes, b
     often (aaa holds (a, a) twice), joins it wherever it stands, from left to right, and goes on.
     Of pairs that occur equally often it takes the one with the smallest left part, then the one
     with the smallest right part, as Python compares bytes.
+    Counts of pairs are kept from step to step: to count all of them again each time is too much.
     Raises ValueError if `count` is negative or there are not so many merges to learn.
     """
     # TODO (A0): learn_merges

@@ -45,7 +45,8 @@ def coin_walk(seed: int) -> Values:
     weights = [math.exp(z) for z in logits_of(seed, 0, given_int(seed, 99, 10, 20))]
     ids = [pick(weights, float(given_unit(seed, 100 + i))) for i in range(500)]
     same = {"on_boundary": many(range(8)), "between": many(range(8)), "peaked": many([2] * 4)}
-    return same | {"ids": many(ids)}
+    near = [index for i in range(500, 4000, 500) for index in (i - 1, i)]  # below a boundary, above
+    return same | {"ids": many(ids), "many": many(near)}
 
 
 def weights_of(logits: list[float], temperature: float) -> list[float]:

@@ -94,6 +94,7 @@ def universal_hash_refused(seen: Seen) -> None:
     p = seen.number("p")
     accepted(seen, "good_least", "x 0, a 1, b 0, m 1")
     accepted(seen, "good_largest", "x, a and b p - 1")
+    accepted(seen, "good_many", "m = 2 p, more buckets than keys")
     for name in ("x", "b"):
         raised(seen, f"{name}_negative", "ValueError", f"{name} -1", -1)
     raised(seen, "a_zero", "ValueError", "a 0", 0)

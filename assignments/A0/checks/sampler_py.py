@@ -36,8 +36,10 @@ def coin_walk(seen: Seen) -> None:
         ("between", "8 equal logits, coins k/8 + 1/16"),
         ("peaked", "logits -80 0 80 -1, four coins"),
         ("ids", "some logits, 500 coins"),
+        ("many", "4 000 equal logits, coins close to multiples of 500/4000"),
     ):
         hint = "the first index whose running sum exceeds (not: reaches) the scaled coin"
+        hint = "sums in float64" if name == "many" else hint
         same(seen, name, input=text, hint=hint, at="coin")
 
 
@@ -54,7 +56,7 @@ def coin_edges(seen: Seen) -> None:
         )
     raised(seen, "coin_1", "ValueError", "coin 1.0", 1.0)
     raised(seen, "coin_negative", "ValueError", "coin -0.25", -0.25)
-    raised(seen, "no_logits", "ValueError", "no logits", 0)
+    raised(seen, "no_logits", "ValueError", "no logits")
     raised(seen, "nan", "ValueError", "a logit that is NaN", "nan")
 
 
@@ -74,7 +76,6 @@ def pcg_errors(seen: Seen) -> None:
         ("logit_inf", "a logit of +inf", "inf"),
         ("logit_inf_greedy", "a logit of +inf, temperature 0", "inf"),
         ("all_masked", "all logits -inf", "-inf"),
-        ("no_logits", "no logits", 0),
         ("top_k_0", "top_k 0", 0),
         ("top_k_negative", "top_k -3", -3),
         ("top_k_0_greedy", "top_k 0, temperature 0", 0),
@@ -83,8 +84,9 @@ def pcg_errors(seen: Seen) -> None:
         ("top_p_above_1", "top_p 1.5", 1.5),
         ("top_p_nan", "top_p NaN", "nan"),
     ):
-        shape = (f"({value},)",) if name == "no_logits" else ()
-        raised(seen, name, "ValueError", text, value, *shape)
+        raised(seen, name, "ValueError", text, value)
+    raised(seen, "no_logits", "ValueError", "no logits")
+    raised(seen, "two_axes", "ValueError", "logits of two axes")
 
 
 def pcg_weights(seen: Seen) -> None:
@@ -133,7 +135,9 @@ def pcg_walk(seen: Seen) -> None:
     same(seen, "on_boundary", input="8 equal logits, u = k/8", hint=hint, at="draw")
     same(seen, "last", input="8 equal logits, u = 1 - 2^-53", hint=hint)
     hint = "one uniform() a token, also where only one token may come"
-    same(seen, "calls", input="calls of uniform() for three tokens and an error", hint=hint)
+    same(seen, "calls", input="calls of uniform() for three tokens and two errors", hint=hint)
+    raised(seen, "refused", "ValueError", "temperature NaN", "nan")
+    raised(seen, "refused_greedy", "ValueError", "top_k 0, temperature 0", 0)
 
 
 def pcg_greedy(seen: Seen) -> None:

@@ -5,7 +5,7 @@ import tracemalloc
 from hashlib import blake2b
 from typing import Any
 
-from observe import array, number, numbers, outcome
+from observe import array, number, numbers, outcome, wrong_type
 
 MASK64 = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15  # SplitMix64's step
@@ -32,7 +32,10 @@ def somewhere(seed: int, i: int) -> Any:
 
 
 def place(name: str, rng: Any) -> None:
-    numbers(name, rng.state(), "u64")
+    state = rng.state()
+    if type(state) is not tuple:
+        raise wrong_type("state()", state, "a tuple")
+    numbers(name, state, "u64")
 
 
 # ---------------------------------------------------------------- hashes
@@ -121,6 +124,7 @@ def case_universal_hash_refused(seed: int) -> None:
     number("p", p)
     outcome("good_least", universal_hash, 0, 1, 0, p, 1)
     outcome("good_largest", universal_hash, p - 1, p - 1, p - 1, p, 7)
+    outcome("good_many", universal_hash, 1, 2, 3, p, 2 * p)
     outcome("x_negative", universal_hash, -1, 2, 3, p, 7)
     outcome("x_large", universal_hash, p, 2, 3, p, 7)
     outcome("a_zero", universal_hash, 1, 0, 3, p, 7)

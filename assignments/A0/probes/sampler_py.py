@@ -61,6 +61,11 @@ def case_coin_walk(seed: int) -> None:
     logits = logits_of(seed, 0, given_int(seed, 99, 10, 20))
     coins = given_units(seed, 100, 500)
     numbers("ids", [sample_softmax(logits, coin) for coin in coins])
+    many = np.full(4000, 4.3e-5, np.float32)  # a float32 sum past 1024 drops 4e-5 of each weight
+    numbers("many", [sample_softmax(many, (i + off) / 4000) for i, off in NEAR_BOUNDARIES])
+
+
+NEAR_BOUNDARIES = [(i, off) for i in range(500, 4000, 500) for off in (-0.02, 0.02)]
 
 
 def case_coin_edges(seed: int) -> None:
@@ -81,34 +86,40 @@ def case_coin_edges(seed: int) -> None:
 
 
 def case_pcg_errors(seed: int) -> None:
-    from llmc.sampler import check_sampling, sample_pcg
+    from llmc.sampler import check_sampling
 
-    logits, rng = logits_of(seed, 0, 6), GivenUniforms(0.5)
+    logits = logits_of(seed, 0, 6)
+
+    def check(
+        logits: np.ndarray, temperature: float, top_k: int | None = None, top_p: float | None = None
+    ) -> None:
+        check_sampling(logits, temperature, top_k, top_p)
 
     def changed(value: float) -> np.ndarray:
         other = logits.copy()
         other[given_int(seed, 50, 0, 6)] = value
         return other
 
-    outcome("good", sample_pcg, logits, 0.8, rng, 1, 1.0)
-    outcome("good_masked", sample_pcg, changed(-np.inf), 0.8, rng, 9, 0.01)
-    outcome("good_greedy", check_sampling, logits, 0.0, None, None)
-    outcome("temperature_negative", sample_pcg, logits, -0.75, rng)
-    outcome("temperature_nan", sample_pcg, logits, float("nan"), rng)
-    outcome("temperature_inf", sample_pcg, logits, float("inf"), rng)
-    outcome("logit_nan", sample_pcg, changed(np.nan), 0.8, rng)
-    outcome("logit_nan_greedy", sample_pcg, changed(np.nan), 0.0, rng)
-    outcome("logit_inf", sample_pcg, changed(np.inf), 0.8, rng)
-    outcome("logit_inf_greedy", sample_pcg, changed(np.inf), 0.0, rng)
-    outcome("all_masked", sample_pcg, np.full(6, -np.inf, np.float32), 0.8, rng)
-    outcome("no_logits", sample_pcg, logits[:0], 0.8, rng)
-    outcome("top_k_0", sample_pcg, logits, 0.8, rng, 0)
-    outcome("top_k_negative", sample_pcg, logits, 0.8, rng, -3)
-    outcome("top_k_0_greedy", sample_pcg, logits, 0.0, rng, 0)
-    outcome("top_p_0", sample_pcg, logits, 0.8, rng, None, 0.0)
-    outcome("top_p_negative", sample_pcg, logits, 0.8, rng, None, -0.125)
-    outcome("top_p_above_1", sample_pcg, logits, 0.8, rng, None, 1.5)
-    outcome("top_p_nan", sample_pcg, logits, 0.8, rng, None, float("nan"))
+    outcome("good", check, logits, 0.8, 1, 1.0)
+    outcome("good_masked", check, changed(-np.inf), 0.8, 9, 0.01)
+    outcome("good_greedy", check, logits, 0.0)
+    outcome("temperature_negative", check, logits, -0.75)
+    outcome("temperature_nan", check, logits, float("nan"))
+    outcome("temperature_inf", check, logits, float("inf"))
+    outcome("logit_nan", check, changed(np.nan), 0.8)
+    outcome("logit_nan_greedy", check, changed(np.nan), 0.0)
+    outcome("logit_inf", check, changed(np.inf), 0.8)
+    outcome("logit_inf_greedy", check, changed(np.inf), 0.0)
+    outcome("all_masked", check, np.full(6, -np.inf, np.float32), 0.8)
+    outcome("no_logits", check, logits[:0], 0.8)
+    outcome("two_axes", check, logits.reshape(2, 3), 0.8)
+    outcome("top_k_0", check, logits, 0.8, 0)
+    outcome("top_k_negative", check, logits, 0.8, -3)
+    outcome("top_k_0_greedy", check, logits, 0.0, 0)
+    outcome("top_p_0", check, logits, 0.8, None, 0.0)
+    outcome("top_p_negative", check, logits, 0.8, None, -0.125)
+    outcome("top_p_above_1", check, logits, 0.8, None, 1.5)
+    outcome("top_p_nan", check, logits, 0.8, None, float("nan"))
 
 
 def case_pcg_weights(seed: int) -> None:
@@ -162,6 +173,7 @@ def case_pcg_walk(seed: int) -> None:
     sample_pcg(zeros, 1.0, rng, 1)
     sample_pcg(zeros[:1], 1.0, rng)
     outcome("refused", sample_pcg, zeros, float("nan"), rng)
+    outcome("refused_greedy", sample_pcg, zeros, 0.0, rng, 0)
     number("calls", rng.calls)
 
 
