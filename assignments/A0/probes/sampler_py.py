@@ -173,7 +173,6 @@ def case_pcg_walk(seed: int) -> None:
     sample_pcg(zeros, 1.0, rng, 1)
     sample_pcg(zeros[:1], 1.0, rng)
     outcome("refused", sample_pcg, zeros, float("nan"), rng)
-    outcome("refused_greedy", sample_pcg, zeros, 0.0, rng, 0)
     number("calls", rng.calls)
 
 
