@@ -240,9 +240,8 @@ class GPT2(Module):
         words = np.random.RandomState(seed)
 
         def drawn(rows: int, columns: int, std: float = INIT_STD) -> Array:
-            return (
-                normals(rows * columns, std, words).reshape(rows, columns).astype(dtype, copy=False)
-            )
+            made = normals(rows * columns, std, words).reshape(rows, columns)
+            return made.astype(dtype, copy=False)
 
         self.config = config
         C, residual = config.C, INIT_STD / math.sqrt(2 * config.L)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -15,7 +16,6 @@ from staff.figures import MIB, Figure
 
 NUMBERS = 10_000_000  # that `uniforms` draws
 LOOP = 100_000  # that a loop of `uniform` draws, for its time on NUMBERS
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = ROOT / ".data" / "shakespeare.txt"
 VOCABULARY = ROOT / ".data" / "gpt2_tokenizer.bin"
 
@@ -121,7 +121,7 @@ def _tokenizer() -> Iterator[tuple[str, float]]:
     from reference.llmc.tokenizer import train_bpe
 
     text = TEXT.read_bytes()[: 10**6].decode("utf-8", "ignore")
-    word = "".join(random.Random(5).choices(LETTERS, k=100_000))
+    word = "".join(random.Random(5).choices(string.ascii_lowercase, k=100_000))
     gpt2 = Tokenizer.from_vocab(VOCABULARY)
     calls = (
         lambda: gpt2.encode(text),

@@ -1,7 +1,7 @@
 """Counts what is done with numbers, so that a row on a slow method needs no clock.
 
-work = Work()
-tokenizer.merge(piece, {b"an": work.number(0)})    ... work.uses comparisons and additions
+`work = Work()`, then `merge(piece, {b"an": work.number(0)})`; after that `work.uses` says how often
+ranks were compared or computed with.
 """
 
 from collections.abc import Callable
