@@ -179,6 +179,69 @@ def near(
         raise difference(got, want, int(np.argmin(good)), input=input, hint=hint, at=at)
 
 
+# Of `close`, relative: what right code was seen to reach, times 10 or more. The float64 values find
+# what is computed wrongly; the float32 ones, of the same numbers, that type and range are kept. At
+# its worst a sample has scores near 128, off by 128 * 2^-24 = 8e-6, and takes differences of them.
+CLOSE = {"f64": 1e-12, "f32": 2e-4}
+
+
+def close(seen: Seen, name: str, *, input: str = "", hint: str = "") -> None:
+    """Tensors NAME_f64 and NAME_f32 are both the wanted NAME_f64: of its shape, and each element
+    off by no more than the bound times (its wanted value + the root mean square of all)."""
+    want = seen.want(f"{name}_f64")
+    shape = seen.want(f"{name}_f64_shape")
+    for kind, bound in CLOSE.items():
+        dtype = "float64" if kind == "f64" else "float32"
+        text = f"{input}, {dtype}"
+        got, got_shape = (
+            _of_input(seen, each, text) for each in (f"{name}_{kind}", f"{name}_{kind}_shape")
+        )
+        expect(got.dtype == dtype and got_shape.dtype == shape.dtype, "no tensor", input=text)
+        if got_shape.tolist() != shape.tolist() or got.size != want.size:
+            lines = {"got": _shape(got_shape), "expected": _shape(shape)}
+            raise Mismatch("the shape", input=text, hint=hint, **lines)
+        scale = np.abs(want) + np.sqrt(np.mean(np.square(want)))
+        good = np.abs(got.astype(np.float64) - want) <= bound * scale
+        if not good.all():
+            raise _tensors_differ(got, want.astype(dtype), good, shape, input=text, hint=hint)
+
+
+def close_all(seen: Seen, kind: str, hint: str) -> None:
+    """`close` for what was wanted of each sample whose name begins with `kind`. SAMPLE_text says
+    what it was; SAMPLE_NAME_f64 is the gradient by the input NAME."""
+    texts = {
+        n.removesuffix("_text"): said for n, said in seen.wanted.items() if n.endswith("_text")
+    }
+    for name in (n.removesuffix("_f64") for n in seen.wanted if n.endswith("_f64")):
+        if name.startswith(kind):
+            sample = max((t for t in texts if f"{name}_".startswith(f"{t}_")), key=len)
+            by = f", by {name[len(sample) + 1 :]}" if name != sample else ""
+            close(seen, name, input=texts[sample].tobytes().decode() + by, hint=hint)
+
+
+def _of_input(seen: Seen, name: str, input: str) -> Array:
+    try:
+        return seen.got(name)
+    except Mismatch as ended:
+        ended.input = ended.input or input
+        raise
+
+
+def _shape(shape: Array) -> str:
+    return str(tuple(shape.tolist()))
+
+
+def _tensors_differ(
+    got: Array, want: Array, good: Array, shape: Array, *, input: str, hint: str
+) -> Mismatch:
+    first = int(np.argmin(good))
+    mismatch = difference(got, want, first, input=input, hint=hint)
+    if got.size > 1:
+        place = [int(i) for i in np.unravel_index(first, tuple(shape.tolist()))]
+        mismatch.differs = f"first at {place}, {int((~good).sum())} of {got.size} in all"
+    return mismatch
+
+
 def _bits(array: Array) -> np.dtype:
     return np.dtype(f"u{array.dtype.itemsize}")
 

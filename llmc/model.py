@@ -101,9 +101,9 @@ class Linear(Module):
         self.weight, self.bias = parameter(weight), parameter(bias)
 
     def __call__(self, x: Tensor) -> Tensor:
-        # TODO (A1): Linear
+        # TODO (A1): Linear.__call__
         # HINT: weight is (out, in).
-        raise NotImplementedError("A1: Linear")
+        raise NotImplementedError("A1: Linear.__call__")
 
 
 class LayerNorm(Module):
@@ -198,9 +198,9 @@ class Attention(Module):
         self.c_proj = Linear(proj, np.zeros(config.C, proj.dtype))
 
     def __call__(self, x: Tensor) -> Tensor:
-        # TODO (A1): Attention
+        # TODO (A1): Attention.__call__
         # HINT: (B, T, C) is (B, T, NH, hs); attention wants (B, NH, T, hs).
-        raise NotImplementedError("A1: Attention")
+        raise NotImplementedError("A1: Attention.__call__")
 
 
 class MLP(Module):
@@ -222,9 +222,9 @@ class Block(Module):
         self.ln_2, self.mlp = LayerNorm(config.C, dtype), mlp
 
     def __call__(self, x: Tensor) -> Tensor:
-        # TODO (A1): Block
+        # TODO (A1): Block.__call__
         # HINT: the norm comes first, and what is added to is not normed.
-        raise NotImplementedError("A1: Block")
+        raise NotImplementedError("A1: Block.__call__")
 
 
 class GPT2(Module):
@@ -257,6 +257,6 @@ class GPT2(Module):
     def __call__(self, ids: NDArray[np.integer]) -> Tensor:
         """Logits (B, T, V) for ids (B, T). Raises ValueError for another number of axes and for a T
         outside 1..maxT, IndexError for an id outside 0..V-1."""
-        # TODO (A1): GPT2
+        # TODO (A1): GPT2.__call__
         # HINT: before the head comes a norm that belongs to no block.
-        raise NotImplementedError("A1: GPT2")
+        raise NotImplementedError("A1: GPT2.__call__")

@@ -24,6 +24,7 @@ KINDS = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
+DTYPES = {kind: dtype for kind, dtype in KINDS.items() if dtype.kind == "f"}
 NUMBERS = {"f": float, "i": int, "u": int}
 
 
@@ -71,6 +72,14 @@ def array(name: str, value: object, kind: str) -> None:
     if value.dtype != KINDS[kind]:
         raise WrongType(f"`{name}` is an array of {value.dtype}, want {KINDS[kind]}")
     _record(name, kind, np.ascontiguousarray(value).reshape(-1))
+
+
+def tensor(name: str, value: object, kind: str) -> None:
+    """A numpy array or number of exactly that dtype: its elements, and its shape as NAME_shape."""
+    if isinstance(value, np.generic):  # numpy's sums over all axes are no arrays
+        value = np.asarray(value)
+    array(name, value, kind)
+    _record(f"{name}_shape", "i64", np.array(value.shape, np.int64))
 
 
 def data(name: str, value: object) -> None:

@@ -104,7 +104,7 @@ class Linear(Module):
         self.weight, self.bias = parameter(weight), parameter(bias)
 
     def __call__(self, x: Tensor) -> Tensor:
-        # TODO (A1): Linear
+        # TODO (A1): Linear.__call__
         # HINT: weight is (out, in).
         # BEGIN SOLUTION
         return x @ ad.Transpose(0, 1)(self.weight) + self.bias
@@ -213,7 +213,7 @@ class Attention(Module):
         self.c_proj = Linear(proj, np.zeros(config.C, proj.dtype))
 
     def __call__(self, x: Tensor) -> Tensor:
-        # TODO (A1): Attention
+        # TODO (A1): Attention.__call__
         # HINT: (B, T, C) is (B, T, NH, hs); attention wants (B, NH, T, hs).
         # BEGIN SOLUTION
         B, T, C = x.shape
@@ -245,7 +245,7 @@ class Block(Module):
         self.ln_2, self.mlp = LayerNorm(config.C, dtype), mlp
 
     def __call__(self, x: Tensor) -> Tensor:
-        # TODO (A1): Block
+        # TODO (A1): Block.__call__
         # HINT: the norm comes first, and what is added to is not normed.
         # BEGIN SOLUTION
         x = x + self.attn(self.ln_1(x))
@@ -283,7 +283,7 @@ class GPT2(Module):
     def __call__(self, ids: NDArray[np.integer]) -> Tensor:
         """Logits (B, T, V) for ids (B, T). Raises ValueError for another number of axes and for a T
         outside 1..maxT, IndexError for an id outside 0..V-1."""
-        # TODO (A1): GPT2
+        # TODO (A1): GPT2.__call__
         # HINT: before the head comes a norm that belongs to no block.
         # BEGIN SOLUTION
         if ids.ndim != 2 or not 1 <= ids.shape[1] <= self.config.maxT:
