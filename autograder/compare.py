@@ -183,11 +183,12 @@ def near(
 # what is computed wrongly; the float32 ones, of the same numbers, that type and range are kept. At
 # its worst a sample has scores near 128, off by 128 * 2^-24 = 8e-6, and takes differences of them.
 CLOSE = {"f64": 1e-12, "f32": 2e-4}
+REST = 1 / 8  # what should be 0 may be what rounding leaves of numbers near 1
 
 
 def close(seen: Seen, name: str, *, input: str = "", hint: str = "") -> None:
     """Tensors NAME_f64 and NAME_f32 are both the wanted NAME_f64: of its shape, and each element
-    off by no more than the bound times (its wanted value + the root mean square of all)."""
+    within `allowed`."""
     want = seen.want(f"{name}_f64")
     shape = seen.want(f"{name}_f64_shape")
     for kind, bound in CLOSE.items():
@@ -200,23 +201,28 @@ def close(seen: Seen, name: str, *, input: str = "", hint: str = "") -> None:
         if got_shape.tolist() != shape.tolist() or got.size != want.size:
             lines = {"got": _shape(got_shape), "expected": _shape(shape)}
             raise Mismatch("the shape", input=text, hint=hint, **lines)
-        scale = np.abs(want) + np.sqrt(np.mean(np.square(want)))
-        good = np.abs(got.astype(np.float64) - want) <= bound * scale
+        good = np.abs(got.astype(np.float64) - want) <= allowed(want, bound)
         if not good.all():
             raise _tensors_differ(got, want.astype(dtype), good, shape, input=text, hint=hint)
 
 
+def allowed(want: Array, bound: float) -> Array:
+    """How far each element may be off: the bound times its size plus the tensor's (root mean
+    square) plus REST."""
+    return bound * (np.abs(want) + np.sqrt(np.mean(np.square(want))) + REST)
+
+
 def close_all(seen: Seen, kind: str, hint: str) -> None:
-    """`close` for what was wanted of each sample whose name begins with `kind`. SAMPLE_text says
-    what it was; SAMPLE_NAME_f64 is the gradient by the input NAME."""
+    """`close` for all that was wanted of each sample whose name begins with `kind`. SAMPLE_text
+    says what the sample was; of SAMPLE_by_x_f64 `by x` is said, too."""
     texts = {
         n.removesuffix("_text"): said for n, said in seen.wanted.items() if n.endswith("_text")
     }
     for name in (n.removesuffix("_f64") for n in seen.wanted if n.endswith("_f64")):
-        if name.startswith(kind):
+        if name.startswith(kind) and f"{name}_f64_shape" in seen.wanted:
             sample = max((t for t in texts if f"{name}_".startswith(f"{t}_")), key=len)
-            by = f", by {name[len(sample) + 1 :]}" if name != sample else ""
-            close(seen, name, input=texts[sample].tobytes().decode() + by, hint=hint)
+            said = [texts[sample].tobytes().decode(), name[len(sample) + 1 :].replace("_", " ")]
+            close(seen, name, input=", ".join(filter(None, said)), hint=hint)
 
 
 def _of_input(seen: Seen, name: str, input: str) -> Array:

@@ -248,7 +248,7 @@ def normed(draw: Draw) -> Iterator[Sample]:
     yield Sample("edge_odd", "(2,3,5)", with_weights(draw(2, 3, 5)))
     yield Sample("edge_far", "(2,8), mean 16", with_weights(16 + draw(2, 8)))
     yield Sample("edge_small", "(2,6), below 0.01", with_weights(draw(2, 6, scale=1 / 64)))
-    yield Sample("edge_one", "(2,1)", with_weights(draw(2, 1)))
+    yield Sample("edge_one", "(2,1), eps 0.5", with_weights(draw(2, 1)), lambda dtype: (0.5,))
     yield Sample("edge_eps", "(3,4), eps 0.5", with_weights(draw(3, 4)), lambda dtype: (0.5,))
 
 
@@ -336,6 +336,16 @@ SAMPLES: dict[str, tuple[str, Callable[[Draw], Iterator[Sample]]]] = {
     "mse": ("MSE", squares),
     "bce_with_logits": ("BCEWithLogits", yes_or_no),
 }
+SUMMED = (  # a gradient's shape, and that of the array which was broadcast to it
+    ("plain_front", (2, 3), (3,)),
+    ("plain_stretched", (2, 3), (2, 1)),
+    ("edge_same", (2, 3), (2, 3)),
+    ("edge_number", (2, 3, 2), ()),
+    ("edge_both", (2, 3, 4), (3, 1)),
+    ("edge_inside", (2, 3, 4), (2, 1, 4)),
+    ("edge_ones", (1, 3, 1), (3, 1)),
+    ("edge_one", (2, 3, 1), (1, 1)),
+)
 INPUTS = {
     "add": "a b",
     "mul": "a b",

@@ -1,4 +1,4 @@
-"""Tiny GPT-2s with weights as if trained, and batches for them: what A1's rows and A2's compute on."""
+"""Tiny GPT-2s with weights as if trained, and batches for them: what rows compute on."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ TINY = (
     Tiny("edge_short", maxT=9, V=131, L=1, NH=2, C=6, B=3, T=4),
     Tiny("edge_one", maxT=4, V=7, L=1, NH=1, C=5, B=1, T=1),
 )
+STEPPED = Tiny("steps", maxT=4, V=5, L=1, NH=2, C=4, B=2, T=4)  # trained for three steps
 INITIAL = Tiny("initial", maxT=8, V=131, L=2, NH=2, C=8, B=2, T=6)  # drawn as GPT-2 is
 PARTS = (  # for one block or a part of it
     Tiny("plain", maxT=4, V=4, L=1, NH=2, C=6, B=2, T=4),

@@ -13,12 +13,14 @@ from collections.abc import Callable
 import numpy as np
 import torch
 import torch.nn.functional as F
-from samples import SAMPLES, Units, along, inputs, samples
-from tiny import INITIAL, TINY
+from samples import SAMPLES, SUMMED, Draw, Units, along, inputs, samples
+from tiny import INITIAL, STEPPED, TINY, Tiny, projected
 
 from autograder import rubric
 from autograder.files import write_whole
+from reference.oracle import a2_optim_py
 from reference.oracle.a0 import Case, Values
+from reference.oracle.a1_autograd_py import Array
 from reference.oracle.a1_model_py import initial
 from reference.oracle.gpt2_torch import logits_of
 from staff import golden
@@ -85,7 +87,7 @@ def of_operation(operation: str, seed: int) -> tuple[Values, Values]:
         value.backward(torch.tensor(along(seed, result)))
         for name, tensor in zip(inputs(operation), tensors, strict=True):
             assert tensor.grad is not None
-            backward[f"{sample.name}_{name}_f64"] = tensor.grad.numpy()
+            backward[f"{sample.name}_by_{name}_f64"] = tensor.grad.numpy()
     return forward, backward
 
 
@@ -110,6 +112,95 @@ def key(seed: int) -> Values:
     return {"initial_logits_f64": logits.numpy(), "initial_loss_f64": loss.numpy()}
 
 
+def unbroadcast(seed: int) -> Values:
+    draw = Draw(seed, 0)
+    return {
+        f"{name}_f64": torch.tensor(draw(*shape)).sum_to_size(wanted).numpy()
+        for name, shape, wanted in SUMMED
+    }
+
+
+def gradients(seed: int) -> Values:
+    values: Values = {}
+    for tiny in TINY:
+        weights, loss = trained(tiny, seed)
+        loss().backward()
+        grads = {name: tensor.grad.numpy() for name, tensor in weights.items()}
+        values[f"{tiny.name}_f64"] = projected(grads, tiny.directions(seed))
+    return values
+
+
+def trained(tiny: Tiny, seed: int) -> tuple[dict[str, T], Callable[[], T]]:
+    """Weights that want gradients, and the loss of the batch with them."""
+    weights = {n: torch.tensor(w, requires_grad=True) for n, w in tiny.weights(seed).items()}
+    ids, targets = map(torch.tensor, tiny.batch(seed))
+    return weights, lambda: cross_entropy(logits_of(weights, ids, tiny.NH), targets)
+
+
+def sgd(seed: int) -> Values:
+    values: Values = {}
+    for name, momentum in (("plain", 0.0), ("momentum", 0.75)):
+        data, given = a2_optim_py.given(seed)
+        made = [torch.tensor(array, requires_grad=True) for array in data]
+        optimiser = torch.optim.SGD(made, lr=1.0, momentum=momentum)
+        values |= walk(name, made, optimiser, given)
+    return values
+
+
+def walk(
+    name: str, made: list[T], optimiser: torch.optim.Optimizer, steps: list[list[Array]]
+) -> Values:
+    values: Values = {}
+    for i, (rate, grads) in enumerate(zip(a2_optim_py.RATES, steps, strict=True)):
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        for parameter, grad in zip(made, grads, strict=True):
+            parameter.grad = torch.tensor(grad)
+        if i == a2_optim_py.MISSING:
+            made[0].grad = None
+        optimiser.step()
+        for which, parameter in zip(a2_optim_py.NAMES, made, strict=True):
+            after = parameter.detach().numpy().copy()
+            values[f"{name}_{which}_after_step_{i + 1}_f64"] = after
+    return values
+
+
+def clip(seed: int) -> Values:
+    """Norms alone: PyTorch's factor has max_norm / (norm + 1e-6)."""
+    values: Values = {}
+    for name, scale in (("above", 1.0), ("below", 2.0**-8), ("large", 2.0**100)):
+        draw = Draw(seed, 0)
+        grads = [torch.tensor(scale * array) for array in (draw(2, 3), draw(3), draw())]
+        values[f"{name}_norm_f64"] = torch.nn.utils.get_total_norm(grads).numpy()
+    return values
+
+
+def steps(seed: int) -> Values:
+    weights, loss = trained(STEPPED, seed)
+    groups = [
+        {"params": [t for t in weights.values() if t.ndim >= 2]},
+        {"params": [t for t in weights.values() if t.ndim < 2], "weight_decay": 0.0},
+    ]
+    own = {"lr": a2_optim_py.LR, "weight_decay": a2_optim_py.DECAY, "eps": a2_optim_py.LARGE_EPS}
+    optimiser = torch.optim.AdamW(groups, **own)
+    losses, norms = [], []
+    for _ in range(3):
+        optimiser.zero_grad()
+        now = loss()
+        now.backward()
+        losses.append(now.item())
+        norms.append(torch.nn.utils.get_total_norm([t.grad for t in weights.values()]).item())
+        for tensor in weights.values():
+            tensor.grad *= min(1.0, a2_optim_py.MAX_NORM / norms[-1])
+        optimiser.step()
+    after = {name: tensor.detach().numpy() for name, tensor in weights.items()}
+    return {
+        "steps_losses_f64": np.array(losses),
+        "steps_norms_f64": np.array(norms),
+        "steps_weights_f64": projected(after, STEPPED.directions(seed)),
+    }
+
+
 # Assignment → probe → case → what PyTorch says of it.
 MEASURED: dict[str, dict[str, dict[str, Case]]] = {
     "A1": {
@@ -118,8 +209,11 @@ MEASURED: dict[str, dict[str, dict[str, Case]]] = {
     },
     "A2": {
         "autograd_py": {
-            f"{name}_backward": lambda s, n=name: of_operation(n, s)[1] for name in SAMPLES
+            "unbroadcast": unbroadcast,
+            **{f"{name}_backward": lambda s, n=name: of_operation(n, s)[1] for name in SAMPLES},
+            "gradients": gradients,
         },
+        "optim_py": {"sgd": sgd, "clip": clip, "steps": steps},
     },
 }
 
