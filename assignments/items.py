@@ -38,7 +38,7 @@ def rows(assignment: str) -> dict[tuple[str, str], Row]:
     return {(row.credit.probe, row.credit.check): row for row in found}
 
 
-IDS = ["-".join(credit[2]) for credit in CREDITS]
+IDS = ["-".join((name, *check)) for name, _, check in CREDITS]
 
 
 @pytest.mark.parametrize(("assignment", "title", "check"), CREDITS, ids=IDS)

@@ -13,7 +13,9 @@ from autograder import rubric
 from autograder.rubric import ROOT
 from autograder.run import real_data
 
-CREDITS = sum(len(item.credits) for _, item in rubric.load("A0").items())
+CREDITS = sum(
+    len(item.credits) for name in rubric.assignments() for _, item in rubric.load(name).items()
+)
 
 
 def items(student: str) -> subprocess.CompletedProcess[str]:
