@@ -15,6 +15,8 @@
 static inline void adamw_update(float *params, const float *grads, float *m, float *v, size_t count,
                                 float lr, float beta1, float beta2, float eps, float weight_decay,
                                 int t) {
+    // TODO (A2): adamw_update
+    // HINT: 1 - beta^t with powf; both corrections are the same for all elements.
     TODO("A2: adamw_update");
 }
 

@@ -11,19 +11,40 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "todo.h"
+
+#define LAYERNORM_EPS 1e-5f
+#define GELU_SCALE 0.79788456080286536f  // sqrt(2 / pi)
+#define GELU_CUBIC 0.044715f
+
+// Given: the sum of x[i] * y[i], over n floats of each.
+static inline float dot(const float *x, const float *y, size_t n) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+// Given: y (n) += a * x (n).
+static inline void axpy(float *y, float a, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += a * x[i];
+}
 
 // out (B,T,C) = wte[inp[b,t]] + wpe[t].
 // inp (B,T) tokens, wte (V,C), wpe (at least T, C).
 static inline void encoder_forward(float *out, const int *inp, const float *wte, const float *wpe,
                                    int B, int T, int C) {
+    // TODO (A1): encoder_forward
+    // HINT: row inp[b,t] of wte, row t of wpe.
     TODO("A1: encoder_forward");
 }
 
 // dwte (V,C), dwpe (at least T, C) += from dout (B,T,C); inp (B,T) tokens.
 static inline void encoder_backward(float *dwte, float *dwpe, const float *dout, const int *inp,
                                     int B, int T, int C) {
+    // TODO (A2): encoder_backward
+    // HINT: a token that occurs twice gets both gradients, a position those of all sequences.
     TODO("A2: encoder_backward");
 }
 
@@ -32,6 +53,8 @@ static inline void encoder_backward(float *dwte, float *dwpe, const float *dout,
 // inp (B,T,C), weight (C), bias (C).
 static inline void layernorm_forward(float *out, float *mean, float *rstd, const float *inp,
                                      const float *weight, const float *bias, int B, int T, int C) {
+    // TODO (A1): layernorm_forward
+    // HINT: the variance is the mean of (inp - mean)^2; 1e-5 is added to it, under the root.
     TODO("A1: layernorm_forward");
 }
 
@@ -40,12 +63,17 @@ static inline void layernorm_forward(float *out, float *mean, float *rstd, const
 static inline void layernorm_backward(float *dinp, float *dweight, float *dbias, const float *dout,
                                       const float *inp, const float *weight, const float *mean,
                                       const float *rstd, int B, int T, int C) {
+    // TODO (A2): layernorm_backward
+    // HINT: mean and rstd depend on inp, too: of dnorm = dout * weight two means over the channels
+    // are taken off.
     TODO("A2: layernorm_backward");
 }
 
 // out (B,T,OC) = inp (B,T,C) times weight (OC,C) transposed, + bias (OC); bias may be NULL.
 static inline void matmul_forward(float *out, const float *inp, const float *weight,
                                   const float *bias, int B, int T, int C, int OC) {
+    // TODO (A1): matmul_forward
+    // HINT: both inp's row and weight's row are C long: a dot product for each output.
     TODO("A1: matmul_forward");
 }
 
@@ -54,6 +82,8 @@ static inline void matmul_forward(float *out, const float *inp, const float *wei
 static inline void matmul_backward(float *dinp, float *dweight, float *dbias, const float *dout,
                                    const float *inp, const float *weight, int B, int T, int C,
                                    int OC) {
+    // TODO (A2): matmul_backward
+    // HINT: three gradients: of inp a sum over outputs, of weight and bias sums over positions.
     TODO("A2: matmul_backward");
 }
 
@@ -64,6 +94,9 @@ static inline void matmul_backward(float *dinp, float *dweight, float *dbias, co
 // inp (B,T,3C): queries, keys, values, C each; head h holds C / NH neighbouring channels of each.
 static inline void attention_forward(float *out, float *preatt, float *att, const float *inp, int B,
                                      int T, int C, int NH) {
+    // TODO (A1): attention_forward
+    // HINT: a head's queries, keys and values are hs neighbouring floats at h * hs of each C; take
+    // the largest score off before expf.
     TODO("A1: attention_forward");
 }
 
@@ -72,33 +105,46 @@ static inline void attention_forward(float *out, float *preatt, float *att, cons
 static inline void attention_backward(float *dinp, float *dpreatt, float *datt, const float *dout,
                                       const float *inp, const float *att, int B, int T, int C,
                                       int NH) {
+    // TODO (A2): attention_backward
+    // HINT: backwards through the three steps: values and att, softmax, queries and keys. With
+    // datt and dpreatt set to 0 before, what is in them is what arrived.
     TODO("A2: attention_backward");
 }
 
 // out (N) = inp1 (N) + inp2 (N).
 static inline void residual_forward(float *out, const float *inp1, const float *inp2, size_t N) {
+    // TODO (A1): residual_forward
+    // HINT: element by element.
     TODO("A1: residual_forward");
 }
 
 // dinp1 (N), dinp2 (N) += from dout (N).
 static inline void residual_backward(float *dinp1, float *dinp2, const float *dout, size_t N) {
+    // TODO (A2): residual_backward
+    // HINT: a sum hands its gradient to both.
     TODO("A2: residual_backward");
 }
 
 // out (N) = gelu(inp (N)), the tanh form:
 // gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
 static inline void gelu_forward(float *out, const float *inp, size_t N) {
+    // TODO (A1): gelu_forward
+    // HINT: tanhf of a float; the constants are above.
     TODO("A1: gelu_forward");
 }
 
 // dinp (N) += from dout (N); inp (N) what the forward was given.
 static inline void gelu_backward(float *dinp, const float *inp, const float *dout, size_t N) {
+    // TODO (A2): gelu_backward
+    // HINT: x stands before the bracket and inside the tanh: a product of two functions of x.
     TODO("A2: gelu_backward");
 }
 
 // probs (B,T,Vp) = softmax of the first V logits of each position; 0 for the padding.
 // logits (B,T,Vp), of any size: exp must not overflow.
 static inline void softmax_forward(float *probs, const float *logits, int B, int T, int V, int Vp) {
+    // TODO (A1): softmax_forward
+    // HINT: take the largest of the V logits off first.
     TODO("A1: softmax_forward");
 }
 
@@ -106,6 +152,8 @@ static inline void softmax_forward(float *probs, const float *logits, int B, int
 // probs (B,T,Vp), targets (B,T) tokens.
 static inline void crossentropy_forward(float *losses, const float *probs, const int *targets,
                                         int B, int T, int Vp) {
+    // TODO (A1): crossentropy_forward
+    // HINT: rows of probs are Vp apart.
     TODO("A1: crossentropy_forward");
 }
 
@@ -115,6 +163,8 @@ static inline void crossentropy_forward(float *losses, const float *probs, const
 static inline void crossentropy_softmax_backward(float *dlogits, const float *dlosses,
                                                  const float *probs, const int *targets, int B,
                                                  int T, int V, int Vp) {
+    // TODO (A2): crossentropy_softmax_backward
+    // HINT: what the softmax says, less what it should have said.
     TODO("A2: crossentropy_softmax_backward");
 }
 

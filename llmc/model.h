@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,10 @@
 
 #define CHECKPOINT_MAGIC 20240326
 #define CHECKPOINT_VERSION 3
+#define CHECKPOINT_HEADER 256  // int32
 #define NUM_PARAMETER_TENSORS 16
+#define NUM_ACTIVATION_TENSORS 23
+#define INIT_STD 0.02
 
 typedef struct {
     int max_seq_len;        // longest T
@@ -92,70 +96,272 @@ typedef struct {
     float *grads_memory;  // (num_parameters) d mean_loss; NULL before the first gpt2_zero_grad
     float *m_memory;      // (num_parameters) NULL before the first gpt2_update
     float *v_memory;      // (num_parameters) NULL before the first gpt2_update
-    // activations and their gradients, sized by the first gpt2_forward
+    // activations and their gradients, for the B and T of the first gpt2_forward
     Activations activations;
     size_t num_activations;
-    float *activations_memory;  // (num_activations)
+    float *activations_memory;  // (num_activations) NULL before the first gpt2_forward
     Activations activation_grads;
     float *activation_grads_memory;  // (num_activations) NULL before the first gpt2_zero_grad
-    // the batch
-    size_t batch_size;  // B that the activations are sized for; 0 before the first gpt2_forward
-    size_t seq_len;     // T that the activations are sized for
+    size_t max_B, max_T;             // that they are sized for; 0 before the first gpt2_forward
+    // the batch of the last gpt2_forward
+    size_t batch_size;  // B <= max_B
+    size_t seq_len;     // T <= max_T
     int *inputs;        // (B,T) a copy
     int *targets;       // (B,T) a copy
-    float mean_loss;    // over (B,T), in nats; -1 where the last gpt2_forward had no targets
+    float mean_loss;    // over (B,T), in nats; -1 where it had no targets
 } GPT2;
 
+// ---------------------------------------------------------------- given: where tensors lie
+
+// Elements of each tensor of Parameters, in their order; returns the sum.
+static inline size_t parameter_sizes(size_t sizes[NUM_PARAMETER_TENSORS], GPT2Config config) {
+    const size_t L = (size_t)config.num_layers, C = (size_t)config.channels;
+    const size_t found[NUM_PARAMETER_TENSORS] = {
+        (size_t)config.padded_vocab_size * C,  // wte
+        (size_t)config.max_seq_len * C,        // wpe
+        L * C,                                 // ln1w
+        L * C,                                 // ln1b
+        L * 3 * C * C,                         // qkvw
+        L * 3 * C,                             // qkvb
+        L * C * C,                             // attprojw
+        L * C,                                 // attprojb
+        L * C,                                 // ln2w
+        L * C,                                 // ln2b
+        L * 4 * C * C,                         // fcw
+        L * 4 * C,                             // fcb
+        L * C * 4 * C,                         // fcprojw
+        L * C,                                 // fcprojb
+        C,                                     // lnfw
+        C,                                     // lnfb
+    };
+    size_t sum = 0;
+    for (int i = 0; i < NUM_PARAMETER_TENSORS; i++) sum += sizes[i] = found[i];
+    return sum;
+}
+
+// Points every tensor to its place in memory, one behind the other.
+static inline void place_parameters(Parameters *params, float *memory,
+                                    const size_t sizes[NUM_PARAMETER_TENSORS]) {
+    float **const each[NUM_PARAMETER_TENSORS] = {
+        &params->wte,     &params->wpe,     &params->ln1w,     &params->ln1b,
+        &params->qkvw,    &params->qkvb,    &params->attprojw, &params->attprojb,
+        &params->ln2w,    &params->ln2b,    &params->fcw,      &params->fcb,
+        &params->fcprojw, &params->fcprojb, &params->lnfw,     &params->lnfb,
+    };
+    for (int i = 0; i < NUM_PARAMETER_TENSORS; i++) {
+        *each[i] = memory;
+        memory += sizes[i];
+    }
+}
+
+// Elements of each tensor of Activations, in their order, for a batch (B,T); returns the sum.
+static inline size_t activation_sizes(size_t sizes[NUM_ACTIVATION_TENSORS], GPT2Config config,
+                                      size_t B, size_t T) {
+    const size_t L = (size_t)config.num_layers, C = (size_t)config.channels;
+    const size_t BT = B * T, Vp = (size_t)config.padded_vocab_size;
+    const size_t scores = L * BT * (size_t)config.num_heads * T;
+    const size_t found[NUM_ACTIVATION_TENSORS] = {
+        BT * C,          // encoded
+        L * BT * C,      // ln1
+        L * BT,          // ln1_mean
+        L * BT,          // ln1_rstd
+        L * BT * 3 * C,  // qkv
+        scores,          // preatt
+        scores,          // att
+        L * BT * C,      // atty
+        L * BT * C,      // attproj
+        L * BT * C,      // residual2
+        L * BT * C,      // ln2
+        L * BT,          // ln2_mean
+        L * BT,          // ln2_rstd
+        L * BT * 4 * C,  // fch
+        L * BT * 4 * C,  // fch_gelu
+        L * BT * C,      // fcproj
+        L * BT * C,      // residual3
+        BT * C,          // lnf
+        BT,              // lnf_mean
+        BT,              // lnf_rstd
+        BT * Vp,         // logits
+        BT * Vp,         // probs
+        BT,              // losses
+    };
+    size_t sum = 0;
+    for (int i = 0; i < NUM_ACTIVATION_TENSORS; i++) sum += sizes[i] = found[i];
+    return sum;
+}
+
+// Points every tensor to its place in memory, one behind the other.
+static inline void place_activations(Activations *a, float *memory,
+                                     const size_t sizes[NUM_ACTIVATION_TENSORS]) {
+    float **const each[NUM_ACTIVATION_TENSORS] = {
+        &a->encoded,  &a->ln1,      &a->ln1_mean, &a->ln1_rstd,  &a->qkv,       &a->preatt,
+        &a->att,      &a->atty,     &a->attproj,  &a->residual2, &a->ln2,       &a->ln2_mean,
+        &a->ln2_rstd, &a->fch,      &a->fch_gelu, &a->fcproj,    &a->residual3, &a->lnf,
+        &a->lnf_mean, &a->lnf_rstd, &a->logits,   &a->probs,     &a->losses,
+    };
+    for (int i = 0; i < NUM_ACTIVATION_TENSORS; i++) {
+        *each[i] = memory;
+        memory += sizes[i];
+    }
+}
+
+// Ends the program with one line unless a GPT-2 can have these sizes; `what` is what has them.
+static inline void must_config(GPT2Config c, const char *what) {
+    const char *hint = "run train_gpt2.py again";
+    const int sizes[] = {c.max_seq_len, c.vocab_size, c.num_layers, c.num_heads, c.channels};
+    for (int i = 0; i < 5; i++) {
+        if (sizes[i] < 1 || sizes[i] > 1 << 24) die(hint, "%s: a size of %d", what, sizes[i]);
+    }
+    if (c.num_layers > 1 << 12 || c.channels > 1 << 16) {
+        die(hint, "%s: %d layers of %d channels", what, c.num_layers, c.channels);
+    }
+    if (c.channels % c.num_heads != 0) {
+        die(hint, "%s: %d channels for %d heads", what, c.channels, c.num_heads);
+    }
+    if (c.padded_vocab_size < c.vocab_size || c.padded_vocab_size > 1 << 25) {
+        die(hint, "%s: %d rows for %d tokens", what, c.padded_vocab_size, c.vocab_size);
+    }
+}
+
+// Sets config and sizes, parameters (num_parameters) of 0 and where each tensor lies; the rest
+// empty.
+static inline void gpt2_allocate(GPT2 *model, GPT2Config config) {
+    memset(model, 0, sizeof(*model));
+    model->config = config;
+    model->num_parameters = parameter_sizes(model->param_sizes, config);
+    model->params_memory = must_calloc(model->num_parameters, sizeof(float));
+    place_parameters(&model->params, model->params_memory, model->param_sizes);
+    model->mean_loss = -1.0f;
+}
+
+// ---------------------------------------------------------------- from and to files
+
 // Sets every field: config and parameters from a checkpoint, the rest empty. The caller frees with
-// gpt2_free. A file that is no checkpoint of this version ends the program with one line.
+// gpt2_free. Ends the program with one line for a file that is no checkpoint, of another version
+// (the hint: run train_gpt2.py again), with sizes that cannot be, shorter or longer than they say,
+// or with a parameter that is no finite number.
 static inline void gpt2_build_from_checkpoint(GPT2 *model, const char *path) {
+    // TODO (A1): gpt2_build_from_checkpoint
+    // HINT: config's fields stand in another order in the header. gpt2_allocate needs must_config
+    // before it, and how long a file is, fseek and ftell can tell: a header may claim anything.
     TODO("A1: gpt2_build_from_checkpoint");
 }
 
-// Sets every field: fresh parameters, the rest empty. LayerNorm weights are 1, biases 0; all other
-// tensors are normal with mean 0 and std 0.02 (attprojw and fcprojw: 0.02 / sqrt(2L)), one call of
-// normal_ for each in their order, from one generator with this seed. Of wte (V,C) is drawn; the
-// padding is 0.
+// Writes config and parameters as a checkpoint, beside `path` at first, then renamed, so that
+// nobody ever reads half of one. Ends the program with one line if that cannot be.
+static inline void gpt2_write_checkpoint(const GPT2 *model, const char *path) {
+    // TODO (A1): gpt2_write_checkpoint
+    // HINT: fwrite, fclose and rename can each fail.
+    TODO("A1: gpt2_write_checkpoint");
+}
+
+// Frees all that the functions of this file allocated.
+static inline void gpt2_free(GPT2 *model) {
+    // TODO (A1): gpt2_free
+    // HINT: free(NULL) does nothing.
+    TODO("A1: gpt2_free");
+}
+
+// ---------------------------------------------------------------- initial parameters
+
+// data (n), n >= 16: normals of mean 0, as normal_fill draws them, but computed in double and
+// rounded once. A uniform is the low 24 bits of a word, over 2^24; of a block of 16 uniforms, t and
+// t + 8 make a pair: radius sqrt(-2 log(1 - u)), angle 2 pi u. Where 16 does not divide n, n words
+// are drawn all the same, then 16 more for the last 16 elements.
+static inline void initial_normals(float *data, size_t n, double std, mt19937_state *state) {
+    // TODO (A1): initial_normals
+    // HINT: GPT2 in Python begins with the same numbers: llmc/model.py, normals.
+    TODO("A1: initial_normals");
+}
+
+// Sets every field: fresh parameters, the rest empty; the caller frees with gpt2_free. LayerNorm
+// weights are 1, biases 0, all other tensors initial_normals of std 0.02 (attprojw and fcprojw:
+// 0.02 / sqrt(2L)), from one generator with this seed: wte, of which (V,C) is drawn and the padding
+// is 0; wpe; then for each layer qkvw, attprojw, fcw, fcprojw. Sizes that cannot be end the program
+// with one line.
 static inline void gpt2_init_random(GPT2 *model, GPT2Config config, unsigned long long seed) {
+    // TODO (A1): gpt2_init_random
+    // HINT: the drawing goes layer by layer, though a tensor has all layers.
     TODO("A1: gpt2_init_random");
 }
 
-// Runs the model: activations, and mean_loss. The first call fixes how much memory there is: a
-// larger B or T afterwards ends the program with one line.
+// ---------------------------------------------------------------- given: the batch
+
+// Keeps a batch in the model, and makes the activations at the first one. Ends the program with one
+// line for what gpt2_forward refuses.
+static inline void gpt2_take_batch(GPT2 *model, const int *inputs, const int *targets, size_t B,
+                                   size_t T) {
+    const int V = model->config.vocab_size;
+    if (B < 1 || T < 1 || T > (size_t)model->config.max_seq_len) {
+        die("shorter rows", "a batch (%zu,%zu), at most %d positions", B, T,
+            model->config.max_seq_len);
+    }
+    if (model->max_B == 0) {
+        size_t sizes[NUM_ACTIVATION_TENSORS];
+        model->max_B = B;
+        model->max_T = T;
+        model->num_activations = activation_sizes(sizes, model->config, B, T);
+        model->activations_memory = must_malloc(model->num_activations * sizeof(float));
+        place_activations(&model->activations, model->activations_memory, sizes);
+        model->inputs = must_malloc(B * T * sizeof(int));
+        model->targets = must_malloc(B * T * sizeof(int));
+    }
+    if (B > model->max_B || T > model->max_T) {
+        die("begin with the largest", "a batch (%zu,%zu) behind (%zu,%zu)", B, T, model->max_B,
+            model->max_T);
+    }
+    for (size_t i = 0; i < B * T; i++) {
+        if (inputs[i] < 0 || inputs[i] >= V ||
+            (targets != NULL && (targets[i] < 0 || targets[i] >= V))) {
+            die("is it this model's tokenizer?", "token %zu of a batch is outside 0..%d", i, V - 1);
+        }
+    }
+    memcpy(model->inputs, inputs, B * T * sizeof(int));
+    if (targets != NULL) memcpy(model->targets, targets, B * T * sizeof(int));
+    model->batch_size = B;
+    model->seq_len = T;
+}
+
+// ---------------------------------------------------------------- one step of training
+
+// Runs the model: activations, and mean_loss. The first call fixes how much memory there is. Ends
+// the program with one line for a larger B or T afterwards, a T above max_seq_len, or a token
+// outside the vocabulary. Logits of the padding are 0.
 // inputs (B,T) tokens; targets (B,T) tokens, or NULL: then only logits and probs.
 static inline void gpt2_forward(GPT2 *model, const int *inputs, const int *targets, size_t B,
                                 size_t T) {
+    // TODO (A1): gpt2_forward
+    // HINT: layer l's part of a tensor (L,B,T,C) starts at l * B * T * C, with the B and T of this
+    // call. What goes into a layer is encoded, or residual3 of the layer before.
     TODO("A1: gpt2_forward");
 }
 
 // Sets the gradients of parameters and activations to 0; the first call allocates them. Behind a
 // gpt2_forward.
 static inline void gpt2_zero_grad(GPT2 *model) {
+    // TODO (A2): gpt2_zero_grad
+    // HINT: two blocks of memory, each with its tensors in it.
     TODO("A2: gpt2_zero_grad");
 }
 
-// grads += d mean_loss / d params, for the last gpt2_forward, which must have had targets. Behind
-// a gpt2_zero_grad.
+// grads += d mean_loss / d params, for the last gpt2_forward. Behind a gpt2_zero_grad. Without
+// targets, or without gpt2_zero_grad, it ends the program with one line that says so.
 static inline void gpt2_backward(GPT2 *model) {
+    // TODO (A2): gpt2_backward
+    // HINT: gpt2_forward from its last line to its first; wte gets a gradient at both ends. Each
+    // position's loss is 1 / (B T) of the mean.
     TODO("A2: gpt2_backward");
 }
 
 // One step of AdamW on all parameters (see adamw.h); t >= 1 is the number of this step.
-// weight_decay is for the matrices (wte wpe qkvw attprojw fcw fcprojw); all others get 0.
+// weight_decay is for the matrices (wte wpe qkvw attprojw fcw fcprojw); all others get 0. Behind a
+// gpt2_backward.
 static inline void gpt2_update(GPT2 *model, float lr, float beta1, float beta2, float eps,
                                float weight_decay, int t) {
+    // TODO (A2): gpt2_update
+    // HINT: the moments are 0 before the first step, and kept from then on; param_sizes says where
+    // one tensor ends.
     TODO("A2: gpt2_update");
-}
-
-// Writes config and parameters as a checkpoint. What cannot be written to the end ends the program
-// with one line.
-static inline void gpt2_write_checkpoint(const GPT2 *model, const char *path) {
-    TODO("A1: gpt2_write_checkpoint");
-}
-
-// Frees all that the functions above allocated.
-static inline void gpt2_free(GPT2 *model) {
-    TODO("A1: gpt2_free");
 }
 
 #endif

@@ -15,7 +15,17 @@
 static inline void adamw_update(float *params, const float *grads, float *m, float *v, size_t count,
                                 float lr, float beta1, float beta2, float eps, float weight_decay,
                                 int t) {
-    TODO("A2: adamw_update");
+    // TODO (A2): adamw_update
+    // HINT: 1 - beta^t with powf; both corrections are the same for all elements.
+    // BEGIN SOLUTION
+    const float correct1 = 1.0f - powf(beta1, (float)t), correct2 = 1.0f - powf(beta2, (float)t);
+    for (size_t i = 0; i < count; i++) {
+        m[i] = beta1 * m[i] + (1.0f - beta1) * grads[i];
+        v[i] = beta2 * v[i] + (1.0f - beta2) * grads[i] * grads[i];
+        const float mhat = m[i] / correct1, vhat = v[i] / correct2;
+        params[i] -= lr * (mhat / (sqrtf(vhat) + eps) + weight_decay * params[i]);
+    }
+    // END SOLUTION
 }
 
 #endif
