@@ -53,6 +53,7 @@ def grade_tree(assignment: str, tree: Tree) -> Result:
         fresh=tree.fresh,
         parallel=1,
         cached=True,
+        by_imports=True,
         by_hand=False,
     )
     return grade(rubric.load(assignment), options)
