@@ -95,12 +95,14 @@ def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]
 
 def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
+    if not names:
+        return True
     ids = {other.id for other in part.items}
     exact = ids | _forms(part.files)
     whole = {item.id, item.title, *item.functions}
     whole |= {function.rpartition(".")[2] for function in item.functions}  # PCG32.below: below
     whole |= _forms(part.files_of(item)) - ids
-    return not names or any(
+    return any(
         name in whole or (name != "" and name not in exact and item.id.startswith(name))
         for name in names
     )
