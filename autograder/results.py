@@ -24,6 +24,7 @@ class Options:
     fresh: int | None = None
     parallel: int = os.cpu_count() or 1
     cached: bool = False  # what an earlier run of the same program reported will do
+    by_imports: bool = False  # beside a Python probe lie only the modules that it can import
     valgrind: bool = False
     by_hand: bool = True  # also make what is run by hand: build/probes, the loader's harness
     rerun: str = ""  # the options that repeat this run, for messages

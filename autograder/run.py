@@ -95,12 +95,14 @@ def select(rubric: Rubric, names: Sequence[str]) -> list[tuple[Part, list[Item]]
 
 def _means(names: Sequence[str], part: Part, item: Item) -> bool:
     """An item's whole name means it alone, though another begins with it."""
+    if not names:
+        return True
     ids = {other.id for other in part.items}
     exact = ids | _forms(part.files)
     whole = {item.id, item.title, *item.functions}
     whole |= {function.rpartition(".")[2] for function in item.functions}  # PCG32.below: below
     whole |= _forms(part.files_of(item)) - ids
-    return not names or any(
+    return any(
         name in whole or (name != "" and name not in exact and item.id.startswith(name))
         for name in names
     )
@@ -199,7 +201,8 @@ def _build(
         progress("building", count[0], len(sources))
 
     progress("building", 0, len(sources))
-    built = programs(sources, student, tools, options.build, options.parallel, done)
+    many, by_imports = options.parallel, options.by_imports
+    built = programs(sources, student, tools, options.build, many, done, by_imports)
     if options.by_hand:
         _link(built.values(), options.build / "probes")
     return built
@@ -212,11 +215,12 @@ def programs(
     folder: Path,
     parallel: int,
     done: Callable[[], None] = lambda: None,
+    by_imports: bool = False,
 ) -> dict[str, Built]:
-    """Builds what is C, and bundles what is Python."""
+    """Builds what is C, and bundles what is Python; `by_imports` is python.bundles'."""
     ours = [source for source in sources if source.path.suffix == ".py"]
     others = [source for source in sources if source not in ours]
-    built = python.bundles(ours, student, folder, done) if ours else {}
+    built = python.bundles(ours, student, folder, done, by_imports) if ours else {}
     if others:
         built |= build.programs(others, student, tools, folder, parallel, done)
     return {source.name: built[source.name] for source in sources}
@@ -311,7 +315,8 @@ def _wanted(
     if options.fresh is None:
         return {key: values for probe in probes for key, values in golden(rubric, probe).items()}
     sources = [Source(name, rubric.probe(name)) for name in sorted(probes)]
-    ours = programs(sources, REFERENCE, tools, options.build, options.parallel)
+    many, by_imports = options.parallel, options.by_imports
+    ours = programs(sources, REFERENCE, tools, options.build, many, by_imports=by_imports)
     seen = _observe(rubric, credits, ours, tools, options, cached=True)
     stopped = [case for (_, case), observed in seen.items() if observed.ending.kind != "ended"]
     if stopped:

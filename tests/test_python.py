@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import shutil
 import subprocess
@@ -120,6 +121,63 @@ def test_what_is_no_python_says_where(student: Path) -> None:
     assert bundle(student).error.what == "it is missing; is it llmc/Mine.py?"
 
 
+def test_only_what_is_new_is_compiled(student: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (student / "llmc" / "other.py").write_text("x = 1\n")
+    compiled: list[tuple[str, ...]] = []
+    run_all = sandbox.run_all
+
+    def spy(jobs: list[sandbox.Job], parallel: int) -> list[sandbox.Outcome]:
+        compiled.extend(job.argv[4:] for job in jobs)
+        return run_all(jobs, parallel)
+
+    monkeypatch.setattr(sandbox, "run_all", spy)
+    assert bundle(student).error is None
+    (student / "llmc" / "mine.py").write_text("def answer(seed): return 2\n")
+    assert bundle(student) == bundle(student)
+    assert compiled == [("llmc/mine.py", "llmc/other.py"), ("llmc/mine.py",)]
+
+
+def test_a_file_that_kills_the_compiler_is_named_though_others_are_known(
+    student: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file that does it is known; the script stands for such a compiler."""
+    kills = "import os, sys\nif b'kill' in open(sys.argv[1], 'rb').read(): os.abort()\n"
+    monkeypatch.setattr(python, "COMPILE", kills + python.COMPILE)
+    assert bundle(student).error is None
+    (student / "llmc" / "a.py").write_text("kill\n")
+    for _ in range(2):
+        error = bundle(student).error
+        assert (error.where, error.what) == (
+            "llmc/mine.py",
+            "the compiler did not survive one of these files",
+        )
+    (student / "llmc" / "a.py").unlink()
+    assert bundle(student).error is None
+
+
+def test_modules_lie_compiled_beside_their_source(student: Path) -> None:
+    folder = bundle(student).binary
+    (compiled,) = (folder / "llmc" / "__pycache__").iterdir()
+    source = importlib.util.source_from_cache(str(compiled))
+    assert source == str(folder / "llmc" / "mine.py")
+
+
+def test_what_a_probe_cannot_import_changes_no_bundle_of_staffs(student: Path) -> None:
+    source = Source("mine_py", student / "probe.py")
+
+    def made(other: str, by_imports: bool) -> Path | None:
+        (student / "llmc" / "other.py").write_text(other)
+        built = python.bundles([source], student, student / "build", by_imports=by_imports)
+        return built["mine_py"].binary
+
+    alone = made("x = 1\n", True)
+    assert sorted(path.name for path in (alone / "llmc").glob("*.py")) == ["mine.py"]
+    assert alone == made("x = 2\n", True)
+    assert len({alone, made("x = 1\n", False), made("x = 2\n", False)}) == 3
+    (student / "llmc" / "mine.py").write_text("from . import other\n")
+    assert made("x = 1\n", True) != made("x = 2\n", True)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -188,8 +246,7 @@ def test_bundles_made_at_once_or_spoilt_are_whole(student: Path) -> None:
     assert [built.error for built in made] == [None] * 16
     (folder,) = {built.binary for built in made}
     assert folder is not None
-    (faults,) = (student / "build" / "cache").glob(f"modules-*/{python.FAULTS}")
-    for last in (folder / python.PROBE, faults):
+    for last in (folder / python.PROBE, *(student / "build" / "cache" / "modules").iterdir()):
         last.unlink()
     assert bundle(student).binary == folder
     assert (folder / python.PROBE).exists()

@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import pathlib  # noqa: F401
 import resource
-import runpy
 import select
 import signal
 import socket
 import sys
+from importlib.machinery import SourcelessFileLoader
+from types import ModuleType
 from typing import Any, NoReturn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # For all cases; each of these takes longer to import than most cases to run.
+import given  # noqa: F401
 import numpy.random
 import numpy.typing  # noqa: F401
 import observe
 import regex  # noqa: F401
+import work  # noqa: F401
 
 sys.dont_write_bytecode, sys.pycache_prefix = True, None  # a bundle has its own beside it
 
@@ -36,8 +40,9 @@ sys.dont_write_bytecode, sys.pycache_prefix = True, None  # a bundle has its own
 def run(bundle: str, case: str, seed: int) -> int:
     """Runs one case of the probe in a bundle, beside the student's llmc/ there."""
     sys.path.append(bundle)
-    cases = runpy.run_path(os.path.join(bundle, "probe.pyc"))["CASES"]
-    return observe.run(cases[case], seed)
+    probe = ModuleType("probe")  # runpy would import for longer than most cases run
+    SourcelessFileLoader("probe", os.path.join(bundle, "probe.pyc")).exec_module(probe)
+    return observe.run(probe.CASES[case], seed)
 
 
 def serve(connection: socket.socket) -> None:
@@ -49,6 +54,7 @@ def serve(connection: socket.socket) -> None:
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    gc.freeze()  # a case that collects garbage need not write to, and so copy, all that is here
     while True:
         ready, _, _ = select.select([connection, wake], [], [])
         if wake in ready:
