@@ -7,7 +7,8 @@ import functools
 from collections.abc import Mapping
 
 INIT = "llmc/__init__.py"  # where there is one, it runs before any other
-AT_RUN_TIME = {"__import__", "eval", "exec", "importlib", "pkgutil", "runpy"}
+AT_RUN_TIME = {"__builtins__", "__import__", "eval", "exec"}
+AT_RUN_TIME |= {"builtins", "importlib", "pkgutil", "runpy"}
 
 
 def needed(probe: bytes, theirs: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -35,8 +36,8 @@ def _imports(text: bytes) -> frozenset[str] | None:
         return None
     dotted = [name for node in nodes for name in _imported(node)]
     found = frozenset(name.removeprefix("llmc.").partition(".")[0] for name in dotted)
-    words = {getattr(node, field, None) for node in nodes for field in ("id", "attr", "name")}
-    return None if "*" in found or words & AT_RUN_TIME or found & AT_RUN_TIME else found
+    words = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return None if "*" in found or (found | words) & AT_RUN_TIME else found
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -38,6 +38,7 @@ TREE = {f"llmc/{name}.py": b"" for name in ("a", "b", "c")}
         (b"run = eval", "abc"),
         (b"import builtins\nbuiltins.exec('1')", "abc"),
         (b"from builtins import exec as run", "abc"),
+        (b"class M:\n    def eval(self): ...\nM().eval()", "a"),
         (b"def (:", "abc"),
         (b"(" * 10_000, "abc"),
     ],

@@ -17,7 +17,8 @@ from pathlib import Path
 from autograder import __version__, build
 from autograder.build import Built, Source
 from autograder.files import scratch_folder
-from autograder.rubric import Rubric
+from autograder.imports import needed
+from autograder.rubric import PYTHON, Rubric
 from autograder.run import programs
 from autograder.sources import read
 
@@ -26,8 +27,6 @@ DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip archive can hold
 MODE = stat.S_IFREG | 0o644
 UNIX = 3  # the system that an entry's mode is for
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
-
-IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+llmc\.(\w+)", re.MULTILINE)
 
 
 class Refused(Exception):
@@ -50,7 +49,8 @@ class Packed:
 
 
 def pack(rubric: Rubric, student: Path, build_folder: Path, anyway: bool) -> Packed:
-    """Packs what `student`/llmc holds of an assignment, and what those files include from there.
+    """Packs what `student`/llmc holds of an assignment, with what those files include and the
+    probes import from there.
 
     What is compiled is what is packed, in a folder of its own, so an archive that says `compiles`
     is complete. Raises Refused for files that are missing or do not compile, unless `anyway`, and
@@ -61,7 +61,8 @@ def pack(rubric: Rubric, student: Path, build_folder: Path, anyway: bool) -> Pac
     missing = tuple(name for name in own if name not in theirs)
     if missing and not anyway:
         raise Refused(f"{', '.join(missing)}: missing, or no file of at most 1 MiB")
-    files = _with_included([name for name in own if name in theirs], theirs)
+    imported = _imported(rubric, theirs)
+    files = _with_included([name for name in theirs if name in own or name in imported], theirs)
     broken = _broken(rubric, files, build_folder)
     if broken and not anyway:
         raise Refused(_complaint(broken, rubric.assignment))
@@ -85,13 +86,17 @@ def _read(student: Path) -> dict[str, bytes]:
         raise Refused(f"{student / 'llmc'}: {fault.strerror}") from fault
 
 
+def _imported(rubric: Rubric, theirs: Mapping[str, bytes]) -> set[str]:
+    """What the assignment's Python probes may come to import: also files of assignments before."""
+    probes = [probe for part in rubric.parts for probe in part.probes if probe.endswith(PYTHON)]
+    modules = {name: content for name, content in theirs.items() if name.endswith(".py")}
+    return {name for probe in probes for name in needed(rubric.probe(probe).read_bytes(), modules)}
+
+
 def _with_included(names: Sequence[str], theirs: Mapping[str, bytes]) -> dict[str, bytes]:
     """Those files and, in turn, the student's files that they include; sorted by name."""
     found = list(names)
     for name in found:
-        for imported in IMPORT.findall(theirs[name]):
-            path = f"llmc/{imported.decode()}.py"
-            found += [path] if path in theirs and path not in found else []
         for match in INCLUDE.findall(theirs[name]):
             included = match.decode("utf-8", "replace")
             beside = posixpath.normpath(posixpath.join("llmc", included))
