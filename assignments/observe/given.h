@@ -29,6 +29,33 @@ static inline float given_unit(uint64_t seed, uint64_t i) {
     return (float)((given_u64(seed, i) >> 40) | 1) / 16777216.0f;
 }
 
+// n numbers in (-scale / 2, scale / 2), never 0, that begin at number *at of the sequence, which
+// moves on. They are a block of their own: whoever reads or writes beside it meets ASan.
+static inline float *given_floats(uint64_t seed, uint64_t *at, size_t n, float scale) {
+    float *values = malloc(n * sizeof(float));
+    if (values == NULL) abort();
+    for (size_t i = 0; i < n; i++) values[i] = scale * (given_unit(seed, (*at)++) - 0.5f);
+    return values;
+}
+
+// n integers in [0, span).
+static inline int *given_ints(uint64_t seed, uint64_t *at, size_t n, int span) {
+    int *values = malloc(n * sizeof(int));
+    if (values == NULL) abort();
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (int)((double)given_unit(seed, (*at)++) * (double)span);
+    }
+    return values;
+}
+
+// n times the same number.
+static inline float *given_same(float value, size_t n) {
+    float *values = malloc(n * sizeof(float));
+    if (values == NULL) abort();
+    for (size_t i = 0; i < n; i++) values[i] = value;
+    return values;
+}
+
 // Writes `count` elements of `size` bytes to a new file in the probe's folder.
 static inline void given_write(FILE *file, const void *bytes, size_t size, size_t count) {
     if (fwrite(bytes, size, count, file) != count) abort();

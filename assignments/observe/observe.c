@@ -100,6 +100,18 @@ void observe_f64(const char *name, const double *values, size_t count) {
     report(name, "f64", sizeof(*values), values, count);
 }
 
+void observe_sample(const char *sample, const char *text) {
+    char name[64];
+    snprintf(name, sizeof(name), "%s_text", sample);
+    observe_u8(name, text, strlen(text));
+}
+
+void observe_tensor(const char *sample, const char *name, const float *values, size_t count) {
+    char whole[64];
+    snprintf(whole, sizeof(whole), "%s_%s_f32", sample, name);
+    observe_f32(whole, values, count);
+}
+
 int observe_open_files(void) {
     int count = 0;
     for (int fd = 0; fd < 256; fd++) count += fcntl(fd, F_GETFD) != -1;

@@ -29,6 +29,12 @@ void observe_u8(const char *name, const void *values, size_t count);
 void observe_f32(const char *name, const float *values, size_t count);
 void observe_f64(const char *name, const double *values, size_t count);
 
+// Reports `text`, what a sample is, as SAMPLE_text.
+void observe_sample(const char *sample, const char *text);
+
+// Reports a tensor of a sample, as SAMPLE_NAME_f32.
+void observe_tensor(const char *sample, const char *name, const float *values, size_t count);
+
 // How many files are open now.
 int observe_open_files(void);
 

@@ -70,6 +70,13 @@ TINY = (
     Tiny("edge_short", maxT=9, V=131, L=1, NH=2, C=6, B=3, T=4),
     Tiny("edge_one", maxT=4, V=7, L=1, NH=1, C=5, B=1, T=1),
 )
+EXAMS = (  # C's: T below maxT, V a multiple of 128 or not, one head, one position
+    *TINY,
+    Tiny("heads", maxT=5, V=128, L=3, NH=4, C=8, B=2, T=5),
+    Tiny("odd", maxT=6, V=129, L=1, NH=3, C=9, B=1, T=5),
+    Tiny("row", maxT=16, V=5, L=2, NH=1, C=4, B=1, T=16),
+)
+FRESH = Tiny("fresh", maxT=5, V=7, L=2, NH=2, C=4, B=1, T=5)  # drawn as GPT-2 is, in C
 STEPPED = Tiny("steps", maxT=4, V=5, L=1, NH=2, C=4, B=2, T=4)  # trained for three steps
 INITIAL = Tiny("initial", maxT=8, V=131, L=2, NH=2, C=8, B=2, T=6)  # drawn as GPT-2 is
 PARTS = (  # for one block or a part of it
