@@ -48,7 +48,8 @@ def test_checks_use_observations_and_comparisons_alone() -> None:
 def test_probes_use_the_students_code_and_the_helpers_alone() -> None:
     for path in sorted(ROOT.glob("assignments/*/probes/*.c")):
         quoted = re.findall(r'#include "([^"]+)"', path.read_text())
-        assert set(quoted) <= {f"llmc/{path.stem}.h", "given.h", "observe.h"}, path
+        helpers = {found.name for found in path.parents[2].glob("observe/*.h")}
+        assert set(quoted) <= {f"llmc/{path.stem}.h", *helpers}, path
         assert "golden" not in path.read_text().replace("_golden", "")
 
 
