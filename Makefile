@@ -20,6 +20,16 @@ test_dataloader: ## build dev/test/test_dataloader
 test_gpt2: ## build dev/test/test_gpt2
 	@$(MAKE) -C dev/test $@
 
+OPENMP := $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -xc - -o /dev/null 2>&1 \
+	&& echo -fopenmp)
+
+.PHONY: train_gpt2 generate
+train_gpt2: build/train_gpt2 ## build build/train_gpt2: trains GPT-2 in C
+generate: build/generate ## build build/generate: text from a checkpoint
+build/train_gpt2 build/generate: build/%: %.c $(wildcard llmc/*.h)
+	@mkdir -p build
+	@$(CC) -std=gnu11 -Wall -Wextra -Wno-unused-parameter -O3 $(OPENMP) -I. -o $@ $< -lm
+
 .PHONY: ide
 ide: ## pytest, to run the rows in your editor (-c assignments/pytest.ini)
 	@python3 autograder/venv.py ide
@@ -62,6 +72,7 @@ lint: dev
 	@$(PYTHON) -m ruff format --check .
 	@.venv/bin/clang-format --dry-run -Werror $$(git ls-files '*.h' '*.c')
 	@.venv/bin/clang-tidy --quiet reference/llmc/*.h -- -xc $(PEDANTIC) -Ireference
+	@.venv/bin/clang-tidy --quiet *.c dev/test/test_gpt2.c -- -std=gnu11 -Ireference
 	@$(PYTHON) -m mypy autograder staff
 	@.venv/bin/codespell
 	@$(PYTHON) -m staff.strip --check

@@ -259,7 +259,9 @@ def test_it_unpacks_into_one_folder_and_leaves_llmc_alone(unpacked: Path) -> Non
 def test_make_lists_what_works_in_the_pack_and_nothing_of_staff(unpacked: Path) -> None:
     seen = run(unpacked, "make", "-s")
     names = re.findall(r"^  make (\S+)", seen.stdout, re.MULTILINE)
-    assert names == ["help", "data", "test_dataloader", "test_gpt2", "ide", "clean"]
+    assert names == [
+        *("help", "data", "test_dataloader", "test_gpt2", "train_gpt2", "generate", "ide", "clean")
+    ]
     assert run(unpacked, "make", "-s", "release").returncode == 2
 
 

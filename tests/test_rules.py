@@ -127,7 +127,16 @@ def test_venv_and_grade_run_on_the_standard_library() -> None:
         assert tops(path) <= {*sys.stdlib_module_names, "autograder"}, path
 
 
-STANDARD = {"ctype.h", "math.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h"}
+STANDARD = {
+    "ctype.h",
+    "errno.h",
+    "math.h",
+    "stdarg.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+}
 STANDARD |= {"string.h", "glob.h", "sys/types.h"}  # the last two are POSIX
 CODE = {".py", ".c", ".h"}
 

@@ -55,7 +55,8 @@ static int differs(const char *name, const float *got, size_t stride, const floa
         worst = fmax(worst, off);
     }
     const int fine = is_number && sqrt(error) <= TOLERANCE * sqrt(size);
-    const double relative = size > 0.0 ? sqrt(error / size) : error > 0.0 ? INFINITY : 0.0;
+    double relative = size > 0.0 ? sqrt(error / size) : 0.0;
+    if (size == 0.0 && error > 0.0) relative = INFINITY;
     printf("%-6s %-9s off by %9.3g of its norm, worst element by %9.3g\n", fine ? "ok" : "FAIL",
            name, is_number ? relative : NAN, is_number ? worst : NAN);
     return !fine;
