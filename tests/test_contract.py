@@ -94,6 +94,8 @@ def test_there_are_enough_mutants_and_variants() -> None:
     assert len(of_python) >= 52
     python = [name for name in variants("A0") if name.startswith("A0-py-")]
     assert min(len(python), len(variants("A0")) - len(python)) >= 12
+    assert len(variants("A1")) >= 6
+    assert len(variants("A2")) >= 6
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

@@ -1,0 +1,698 @@
+"""autograd.py that sorts ids and adds up runs, and walks the graph with generators on a trampoline."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import defaultdict
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from .rand import PCG32
+
+Array = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Gradients = tuple[Array, ...]
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+RECORDING: ContextVar[bool] = ContextVar("RECORDING", default=True)
+GELU_SCALE = math.sqrt(2 / math.pi)  # of the tanh form of GELU (Hendrycks and Gimpel 2016)
+GELU_CUBIC = 0.044715
+
+
+def trampoline(first):
+    """Runs a generator that yields what it waits for: generators again."""
+    running = [first]
+    while running:
+        try:
+            running.append(next(running[-1]))
+        except StopIteration:
+            running.pop()
+
+
+class Tensor:
+    """An array of floats. `grad`, of the same shape, is what `backward` found for a tensor that
+    `requires_grad` and was not made by an operation.
+
+    Raises TypeError for data of another type than float32 or float64.
+    """
+
+    __array_ufunc__ = None  # numpy arrays leave operators to us
+
+    def __init__(self, data: ArrayLike, requires_grad: bool = False) -> None:
+        array = np.asarray(data)
+        if array.dtype not in FLOATS:
+            raise TypeError(f"{array.dtype} data, want float32 or float64")
+        self.data: Array = array
+        self.requires_grad = requires_grad
+        self.grad: Array | None = None
+        self.creator: Operation | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.data.dtype
+
+    def __repr__(self) -> str:
+        return f"Tensor{self.shape} of {self.dtype}"
+
+    def backward(self, grad: Array | None = None) -> None:
+        """Adds d self / d t to `t.grad` for each t that self was made from, that requires a
+        gradient and has no creator. `grad`, the gradient by self, is 1 if self is a single number.
+
+        Raises ValueError if self requires no gradient, if it has several elements and no `grad` is
+        given, and for a `grad` of another shape; TypeError for one of another dtype.
+        """
+        # TODO (A2): Tensor.backward
+        # HINT: a tensor used twice gets two gradients. Operations may hand out one array twice, or
+        # one that must not be written: what ends up in `grad` is a copy.
+        if not self.requires_grad:
+            raise ValueError(f"cannot go back from {self!r}")
+        if grad is None:
+            if self.data.size != 1:
+                raise ValueError("go back from a number, or say how it changes")
+            grad = np.ones_like(self.data)
+        if self.shape != grad.shape:
+            raise ValueError(f"{grad.shape} should be {self.shape}")
+        if self.dtype != grad.dtype:
+            raise TypeError(f"{grad.dtype} should be {self.dtype}")
+
+        parts = defaultdict(list)
+        parts[self].append(grad)
+        order = topological_order(self)
+        while order:
+            tensor = order.pop()
+            whole = functools.reduce(operator.add, parts.pop(tensor))
+            if tensor.creator:
+                for source, part in zip(tensor.creator.inputs, tensor.creator.gradients(whole)):
+                    if source.requires_grad:
+                        parts[source].append(part)
+            elif tensor.grad is None:
+                tensor.grad = np.array(whole, copy=True)
+            else:
+                tensor.grad = np.asarray(np.add(tensor.grad, whole))
+
+    # Operators. A number stands for an array of that one element.
+
+    def __add__(self, other: Tensor | float) -> Tensor:
+        return Add()(self, self._like(other))
+
+    def __mul__(self, other: Tensor | float) -> Tensor:
+        return Mul()(self, self._like(other))
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        return MatMul()(self, other)
+
+    def __neg__(self) -> Tensor:
+        return self * -1.0
+
+    def __sub__(self, other: Tensor | float) -> Tensor:
+        return self + -self._like(other)
+
+    def __rsub__(self, other: float) -> Tensor:
+        return -self + other
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def _like(self, other: Tensor | float) -> Tensor:
+        if isinstance(other, np.ndarray):
+            raise TypeError(f"an array {other.shape} beside {self!r}: make it a Tensor")
+        return other if isinstance(other, Tensor) else Tensor(np.asarray(other, self.dtype))
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Inside, no operation is remembered: results require no gradient. Decorates functions, too."""
+    # TODO (A2): no_grad
+    # HINT: RECORDING.set returns what RECORDING.reset wants; an error must not leave it off.
+    class Off:
+        def __enter__(self):
+            self.token = RECORDING.set(False)
+
+        def __exit__(self, *_):
+            RECORDING.reset(self.token)
+
+    with Off():
+        yield
+
+
+class Operation:
+    """What operations share: `inputs`, and what a call does."""
+
+    inputs: tuple[Tensor, ...] = ()
+    called = False
+    forward: Callable[..., Array]
+    backward: Callable[[Array], Gradients]
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        """Raises TypeError for inputs of different dtypes, RuntimeError if it was called before."""
+        name, dtypes = type(self).__name__, {tensor.dtype for tensor in inputs}
+        if self.called:
+            raise RuntimeError(f"this {name} was called before: each call wants its own {name}()")
+        if len(dtypes) != 1:
+            raise TypeError(f"{' and '.join(sorted(map(str, dtypes)))} in {name}")
+        self.called = True
+        result = Tensor(self.forward(*(tensor.data for tensor in inputs)))
+        if RECORDING.get() and any(tensor.requires_grad for tensor in inputs):
+            self.inputs = inputs
+            result.requires_grad, result.creator = True, self
+        return result
+
+    def gradients(self, grad: Array) -> Gradients:
+        """What `backward` says. Raises TypeError unless it has an array for each input, of the
+        input's shape and dtype."""
+        found = self.backward(grad)
+        got = [(array.shape, str(array.dtype)) for array in found]
+        want = [(tensor.shape, str(tensor.dtype)) for tensor in self.inputs]
+        if got != want:
+            raise TypeError(f"{type(self).__name__}.backward returned {got}, want {want}")
+        return found
+
+
+def topological_order(last: Tensor) -> list[Tensor]:
+    """All tensors that require a gradient and that `last` was made from, `last` at the end; each
+    stands once, behind all that it was made from."""
+    # TODO (A2): topological_order
+    # HINT: Python allows about a thousand nested calls, and graphs are deeper: keep your own stack.
+    order, seen = [], set()
+
+    def visit(tensor):
+        if tensor in seen or not tensor.requires_grad:
+            return
+        seen.add(tensor)
+        if tensor.creator:
+            for source in tensor.creator.inputs:
+                yield visit(source)
+        order.append(tensor)
+
+    trampoline(visit(last))
+    return order
+
+
+def unbroadcast(grad: Array, shape: tuple[int, ...]) -> Array:
+    """The gradient by an array of `shape` that numpy broadcast to grad's shape: the sum over the
+    axes that were put in front and over those of size 1 that were stretched."""
+    # TODO (A2): unbroadcast
+    # HINT: (3,) broadcast to (2, 3) lost its gradient's axis 0; (2, 1) must keep its axis 1.
+    padded = (1,) * (len(grad.shape) - len(shape)) + tuple(shape)
+    for axis, (have, want) in enumerate(zip(grad.shape, padded)):
+        if have != want:
+            grad = grad.sum(axis, keepdims=True)
+    return grad.reshape(shape)
+
+
+# ---------------------------------------------------------------- element by element
+
+
+class Add(Operation):
+    """a + b, broadcast as numpy does."""
+
+    def forward(self, a: Array, b: Array) -> Array:
+        # TODO (A1): Add.forward
+        # HINT: nothing but the shapes will be needed again.
+        self.shapes = a.shape, b.shape
+        return a + b
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Add.backward
+        # HINT: unbroadcast.
+        a, b = self.inputs
+        return unbroadcast(grad, a.shape), unbroadcast(grad, b.shape)
+
+
+class Mul(Operation):
+    """a * b element by element, broadcast as numpy does."""
+
+    def forward(self, a: Array, b: Array) -> Array:
+        # TODO (A1): Mul.forward
+        # HINT: backward needs both.
+        self.a, self.b = a, b
+        return a * b
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Mul.backward
+        # HINT: the product rule.
+        found = []
+        for mine, other in ((self.a, self.b), (self.b, self.a)):
+            found.append(unbroadcast(np.multiply(grad, other), mine.shape))
+        return tuple(found)
+
+
+class Exp(Operation):
+    """e^x."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Exp.forward
+        # HINT: keep what backward will want; here that is the result.
+        self.y = np.exp(x)
+        return self.y
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Exp.backward
+        # HINT: its own derivative.
+        return (np.multiply(grad, self.y),)
+
+
+class Log(Operation):
+    """The natural logarithm."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Log.forward
+        # HINT: numpy has it; keep what backward will want.
+        self.x = x
+        return np.log(x)
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Log.backward
+        # HINT: the derivative of the logarithm, times what arrived: the chain rule.
+        return (grad * np.reciprocal(self.x),)
+
+
+class Tanh(Operation):
+    """tanh x."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Tanh.forward
+        # HINT: its derivative can be written with its result alone.
+        self.y = np.tanh(x)
+        return self.y
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Tanh.backward
+        # HINT: nothing needs to be computed again.
+        return (grad - grad * np.square(self.y),)
+
+
+class ReLU(Operation):
+    """max(x, 0); the derivative at 0 is 0."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): ReLU.forward
+        # HINT: of two numbers the larger.
+        self.y = np.maximum(x, 0)
+        return self.y
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): ReLU.backward
+        # HINT: only where the result is above 0 does anything pass.
+        return (np.where(self.y > 0, grad, 0),)
+
+
+class GELU(Operation):
+    """x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))), the form that GPT-2 was trained with."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): GELU.forward
+        # HINT: the tanh is the costly part, and backward needs it again.
+        self.x = x
+        self.t: Array = np.tanh(GELU_SCALE * (x + GELU_CUBIC * (x * x * x)))
+        return 0.5 * x * (1 + self.t)
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): GELU.backward
+        # HINT: a product of x/2 and (1 + tanh u), and u depends on x, too.
+        x, t = self.x, self.t
+        left = 0.5 * (1 + t)
+        right = 0.5 * x * (1 - t**2) * GELU_SCALE * (1 + 3 * GELU_CUBIC * x**2)
+        return (grad * (left + right),)
+
+
+class Dropout(Operation):
+    """Zeroes each element with probability p and divides the others by 1 - p.
+
+    One uniform of `rng` for each element, in row-major order; an element is zeroed where that is
+    below p. Raises ValueError for a p outside [0, 1).
+    """
+
+    def __init__(self, p: float, rng: PCG32) -> None:
+        if not 0 <= p < 1:
+            raise ValueError(f"p is {p}, not within [0, 1)")
+        self.p, self.rng = p, rng
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Dropout.forward
+        # HINT: backward has to know which elements were zeroed.
+        kept = self.rng.uniforms(x.size).reshape(x.shape) >= self.p
+        self.factor = kept.astype(x.dtype) / (1 - self.p)
+        return x * self.factor
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Dropout.backward
+        # HINT: no new uniforms.
+        return (np.where(self.factor == 0, self.factor, self.factor * grad),)
+
+
+# ---------------------------------------------------------------- sums, shapes, products
+
+
+class Sum(Operation):
+    """The sum over one axis, over several, or, with None, over all; `keepdims` as in numpy."""
+
+    def __init__(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
+        self.axis, self.keepdims = axis, keepdims
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Sum.forward
+        # HINT: backward needs a shape.
+        self.shape = x.shape
+        return np.asarray(x.sum(axis=self.axis, keepdims=self.keepdims))
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Sum.backward
+        # HINT: each summand gets the gradient of its sum; put axes that are gone back first.
+        if self.axis is None:
+            return (np.full(self.shape, grad.item(), grad.dtype),)
+        axes = sorted(axis % len(self.shape) for axis in np.atleast_1d(self.axis))
+        for axis in axes:
+            if not self.keepdims:
+                grad = np.expand_dims(grad, axis)
+        for axis in axes:
+            grad = np.repeat(grad, self.shape[axis], axis)
+        return (grad,)
+
+
+class Mean(Sum):
+    """The mean over one axis, over several, or, with None, over all; `keepdims` as in numpy."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Mean.forward
+        # HINT: how many elements there are for each of the result.
+        total = super().forward(x)
+        self.count = x.size // total.size
+        return total / self.count
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Mean.backward
+        # HINT: a sum, divided.
+        return Sum.backward(self, np.divide(grad, np.array(self.count, grad.dtype)))
+
+
+class Reshape(Operation):
+    """The same elements in the same order, in another shape; one size may be -1."""
+
+    def __init__(self, *shape: int) -> None:
+        self.wanted = shape
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Reshape.forward
+        # HINT: backward needs a shape.
+        self.shape = x.shape
+        return x.reshape(self.wanted)
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Reshape.backward
+        # HINT: back again.
+        x = self.inputs[0]
+        return (np.reshape(grad, x.shape),)
+
+
+class Transpose(Operation):
+    """Two axes exchanged."""
+
+    def __init__(self, first: int, second: int) -> None:
+        self.axes = first, second
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Transpose.forward
+        # HINT: numpy swaps axes without copying.
+        return x.swapaxes(*self.axes)
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Transpose.backward
+        # HINT: what undoes an exchange?
+        return Transpose(*self.axes).forward(grad),
+
+
+class Slice(Operation):
+    """Elements start to stop - 1 of one axis; start and stop lie within it."""
+
+    def __init__(self, axis: int, start: int, stop: int) -> None:
+        self.axis, self.start, self.stop = axis, start, stop
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Slice.forward
+        # HINT: an index for each axis: slice(None) takes all of one.
+        self.shape = x.shape
+        self.index = [slice(None)] * x.ndim
+        self.index[self.axis] = slice(self.start, self.stop)
+        return x[tuple(self.index)]
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Slice.backward
+        # HINT: what was left out has no influence.
+        before, after = list(self.shape), list(self.shape)
+        before[self.axis], after[self.axis] = self.start, self.shape[self.axis] - self.stop
+        zeros = (np.zeros(shape, grad.dtype) for shape in (before, after))
+        return (np.concatenate([next(zeros), grad, next(zeros)], self.axis),)
+
+
+def split(x: Tensor, parts: int, axis: int = -1) -> list[Tensor]:
+    """Equal parts of one axis, in order. Raises ValueError if it cannot be divided like that."""
+    if parts < 1 or x.shape[axis] % parts:
+        raise ValueError(f"{x!r}: axis {axis} has no {parts} equal parts")
+    size = x.shape[axis] // parts
+    return [Slice(axis, i * size, (i + 1) * size)(x) for i in range(parts)]
+
+
+class MatMul(Operation):
+    """a (..., n, k) @ b (..., k, m) -> (..., n, m), the axes in front broadcast as numpy does.
+
+    Raises ValueError for an array of fewer than two axes.
+    """
+
+    def forward(self, a: Array, b: Array) -> Array:
+        # TODO (A1): MatMul.forward
+        # HINT: one b (k, m) for a whole batch is one product of (rows, k) with it.
+        if a.ndim < 2 or b.ndim < 2:
+            raise ValueError(f"matrices of shape {a.shape} and {b.shape}, want two axes or more")
+        self.a, self.b = a, b
+        if b.ndim == 2:
+            return (a.reshape(-1, a.shape[-1]) @ b).reshape(*a.shape[:-1], b.shape[-1])
+        return a @ b
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): MatMul.backward
+        # HINT: the shapes leave one way to multiply grad with the other; the axes in front may have
+        # been broadcast.
+        a, b = self.a, self.b
+        by_a = unbroadcast(grad @ np.moveaxis(b, -1, -2), a.shape)
+        by_b = unbroadcast((np.moveaxis(grad, -1, -2) @ a).swapaxes(-1, -2), b.shape)
+        return by_a, by_b
+
+
+# ---------------------------------------------------------------- what a transformer is made of
+
+
+def check_ids(what: str, ids: Ints, V: int) -> None:
+    """Raises TypeError unless ids are integers, IndexError for one outside 0..V-1. Given."""
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{what}s of type {ids.dtype}, want integers")
+    for id_ in (int(ids.min()), int(ids.max())) if ids.size else ():
+        if not 0 <= id_ < V:
+            raise IndexError(f"{what} {id_} is outside 0..{V - 1}")
+
+
+class Embedding(Operation):
+    """Rows `ids` (...) of a weight (V, C): (..., C). Raises as check_ids does."""
+
+    def __init__(self, ids: Ints) -> None:
+        self.ids = ids
+
+    def forward(self, weight: Array) -> Array:
+        # TODO (A1): Embedding.forward
+        # HINT: numpy takes -1 for the last row; it is no id.
+        check_ids("id", self.ids, len(weight))
+        self.shape = weight.shape
+        return weight[self.ids]
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Embedding.backward
+        # HINT: an id that occurs twice gets both gradients; `whole[ids] += grad` gives it one.
+        by_weight = np.zeros(self.shape, grad.dtype)
+        ids, rows = self.ids.ravel(), grad.reshape(-1, self.shape[1])
+        if ids.size:
+            order = np.argsort(ids, kind="stable")
+            ids, rows = ids[order], rows[order]
+            starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
+            by_weight[ids[starts]] = np.add.reduceat(rows, starts, axis=0)
+        return (by_weight,)
+
+
+class Softmax(Operation):
+    """e^x / Σ e^x along the last axis."""
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): Softmax.forward
+        # HINT: without x - max, e^89 is too much for a float32.
+        y: Array = np.exp(x - x.max(axis=-1, keepdims=True))
+        y /= y.sum(axis=-1, keepdims=True)
+        self.y = y
+        return y
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): Softmax.backward
+        # HINT: the derivative of y_i by x_j is y_i (1 - y_i) for i = j, else -y_i y_j; no (V, V)
+        # matrix is needed.
+        by_exponent = self.y * grad
+        total = by_exponent.sum(axis=-1)[..., np.newaxis]
+        return (by_exponent - total * self.y,)
+
+
+class LayerNorm(Operation):
+    """(x - mean) / √(variance + eps) along x's last axis (..., C), times weight, plus bias (C,).
+
+    The variance is the mean of squares, not divided by C - 1.
+    """
+
+    def __init__(self, eps: float = 1e-5) -> None:
+        self.eps = eps
+
+    def forward(self, x: Array, weight: Array, bias: Array) -> Array:
+        # TODO (A1): LayerNorm.forward
+        # HINT: eps stands under the root.
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = np.mean(centred * centred, axis=-1, keepdims=True)
+        self.rstd = 1 / np.sqrt(variance + self.eps)
+        self.normed: Array = centred * self.rstd
+        self.weight = weight
+        result: Array = self.normed * weight + bias
+        return result
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): LayerNorm.backward
+        # HINT: mean and variance depend on x, too: two means along the axis are taken off.
+        by_normed, normed = grad * self.weight, self.normed
+        C = normed.shape[-1]
+        by_std_part = np.vecdot(by_normed, normed)[..., None] / C
+        by_mean_part = np.mean(by_normed, -1)[..., None]
+        by_x = (by_normed - by_mean_part - normed * by_std_part) * self.rstd
+        front = tuple(range(grad.ndim - 1))
+        return by_x, np.sum(grad * normed, axis=front), np.sum(grad, axis=front)
+
+
+class CausalAttention(Operation):
+    """softmax(q kᵀ / √hs) v for q, k, v (..., T, hs); position t sees positions 0..t only."""
+
+    def forward(self, q: Array, k: Array, v: Array) -> Array:
+        # TODO (A1): CausalAttention.forward
+        # HINT: a score of -inf is a weight of 0; position 0 sees itself.
+        T, hs = q.shape[-2:]
+        self.scale = 1 / math.sqrt(hs)
+        scores = q @ k.swapaxes(-1, -2)
+        scores *= self.scale
+        np.copyto(scores, -np.inf, where=np.triu(np.ones((T, T), bool), 1))
+        self.q, self.k, self.v = q, k, v
+        self.softmax = Softmax()
+        return self.softmax.forward(scores) @ v
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): CausalAttention.backward
+        # HINT: what has weight 0 has gradient 0, so that the mask needs no second look.
+        q, k, v, y = self.q, self.k, self.v, self.softmax.y
+        T, hs = q.shape[-2:]
+        by_q, by_k, by_v = np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
+        for t in range(T):
+            seen = slice(0, t + 1)
+            g, share = grad[..., t : t + 1, :], y[..., t : t + 1, seen]
+            by_v[..., seen, :] += share.swapaxes(-1, -2) * g
+            by_share = g @ v[..., seen, :].swapaxes(-1, -2)
+            by_score = share * (by_share - (share * by_share).sum(-1, keepdims=True)) * self.scale
+            by_q[..., t, :] = (by_score @ k[..., seen, :])[..., 0, :]
+            by_k[..., seen, :] += by_score.swapaxes(-1, -2) * q[..., t : t + 1, :]
+        return by_q, by_k, by_v
+
+
+# ---------------------------------------------------------------- losses
+
+
+class CrossEntropy(Operation):
+    """The mean of -log softmax(logits)[target] over the targets that are not `ignore_index`.
+
+    logits (..., V), targets (...) of integers. Raises ValueError for shapes that do not fit and if
+    all targets are to be ignored; else as check_ids does.
+    """
+
+    def __init__(self, targets: Ints, ignore_index: int = -100) -> None:
+        self.targets, self.ignore_index = targets, ignore_index
+
+    def forward(self, logits: Array) -> Array:
+        # TODO (A1): CrossEntropy.forward
+        # HINT: log Σ e^z = m + log Σ e^(z - m), with m the maximum.
+        V = logits.shape[-1]
+        if logits.shape[:-1] != self.targets.shape:
+            raise ValueError(f"targets of shape {self.targets.shape} for logits {logits.shape}")
+        self.shape, self.rows = logits.shape, self.targets != self.ignore_index
+        learnt = self.targets[self.rows]
+        if not learnt.size:
+            raise ValueError(f"none of {self.targets.size} targets is to be learnt from")
+        check_ids("target", learnt, V)
+        self.at = np.arange(learnt.size), learnt
+        self.shifted = logits[self.rows]  # a copy
+        self.shifted -= self.shifted.max(axis=-1, keepdims=True)
+        self.sums = np.exp(self.shifted).sum(axis=-1, keepdims=True)
+        losses = np.log(self.sums[:, 0]) - self.shifted[self.at]
+        return np.asarray(losses.mean())
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): CrossEntropy.backward
+        # HINT: what softmax says, and what it should have said; ignored rows take no part, neither
+        # here nor in the mean.
+        by_row = np.exp(self.shifted - np.log(self.sums))
+        rows, learnt = self.at
+        flat = by_row.reshape(-1)
+        np.subtract.at(flat, rows * by_row.shape[-1] + learnt.astype(np.int64), 1)
+        by_logits = np.zeros((self.rows.size, self.shape[-1]), grad.dtype)
+        np.put_along_axis(by_logits, np.flatnonzero(self.rows)[:, None], by_row, 0)
+        return (by_logits.reshape(self.shape) * grad / len(rows),)
+
+
+class MSE(Operation):
+    """The mean of (a - b)², both of one shape; raises ValueError if they are not."""
+
+    def forward(self, a: Array, b: Array) -> Array:
+        # TODO (A1): MSE.forward
+        # HINT: keep the difference.
+        if a.shape != b.shape:
+            raise ValueError(f"shapes {a.shape} and {b.shape}")
+        self.difference = a - b
+        return np.asarray(np.mean(self.difference * self.difference))
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): MSE.backward
+        # HINT: b goes the other way.
+        two = self.difference.dtype.type(2 / self.difference.size)
+        return two * grad * self.difference, two * grad * np.negative(self.difference)
+
+
+class BCEWithLogits(Operation):
+    """The mean of -(t log p + (1 - t) log(1 - p)), p = 1 / (1 + e^-x), for logits x and targets t
+    of one shape. Raises ValueError for other shapes.
+    """
+
+    def __init__(self, targets: Array) -> None:
+        self.targets = targets
+
+    def forward(self, x: Array) -> Array:
+        # TODO (A1): BCEWithLogits.forward
+        # HINT: log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which is never infinite; np.log1p.
+        if x.shape != self.targets.shape:
+            raise ValueError(f"targets of shape {self.targets.shape} for logits {x.shape}")
+        self.x, self.t = x, self.targets.astype(x.dtype)
+        losses = np.maximum(x, 0) - x * self.t + np.log1p(np.exp(-np.abs(x)))
+        return np.asarray(losses.mean())
+
+    def backward(self, grad: Array) -> Gradients:
+        # TODO (A2): BCEWithLogits.backward
+        # HINT: as short as that of cross-entropy; e^-|x| never overflows, and p = e^x / (1 + e^x).
+        minus_p = -np.exp(np.minimum(self.x, 0)) / (1 + np.exp(-np.abs(self.x)))
+        return (-grad * (minus_p + self.t) / self.x.size,)
