@@ -22,7 +22,7 @@ from staff.trees import Tree
 HANDOUTS = sorted(handouts.FOLDER.glob("*.md"))
 A0 = handouts.FOLDER / "A0-data-and-randomness.md"
 PARTS = {("A0", "c"): A0} | {
-    (stage, "python"): handouts.FOLDER / f"{stage}-python.md" for stage in ("A0", "A1")
+    (stage, "python"): handouts.FOLDER / f"{stage}-python.md" for stage in ("A0", "A1", "A2")
 }
 PYTHON = {stage: path for (stage, part), path in PARTS.items() if part == "python"}
 FENCE = re.compile(r"^( *)```(.*)\n(?s:(.*?))^\1```$", re.MULTILINE)
@@ -251,7 +251,7 @@ def test_the_worked_examples_of_the_generator_are_in_the_python_half() -> None:
     assert set(calls) - shown == set()
 
 
-@pytest.mark.parametrize("stage", ["A1"])
+@pytest.mark.parametrize("stage", ["A1", "A2"])
 def test_every_operation_has_an_example(stage: str) -> None:
     shown = "\n".join([examples(PYTHON[stage]), *(p.body for p, _ in programs())])
     items = [item for _, item in rubric.load(stage).items()]
