@@ -5,6 +5,7 @@ A block stands between two lines, and all that is between them is written anew:
     <!-- generated: points A0 c -->                  the rows of A0, part c, as a table
     <!-- generated: points A0 c manual_seed -->      one row: file, functions, points, command
     <!-- generated: api rand.h -->                   a file's functions with their contracts
+    <!-- generated: api autograd.py A1 -->           without those that are another stage's
     <!-- generated: code rand.h mt19937_state -->    a struct, a group of macros, or a function
     <!-- generated: code rand.py PCG32 -->           a class down to its methods, or a function
     <!-- end -->
@@ -20,7 +21,7 @@ import ast
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -114,7 +115,7 @@ def _cell(text: str) -> str:
 
 @dataclass(frozen=True)
 class Definition:
-    """What a stub defines: its first and last line (from 0); of a function signature, contract."""
+    """What a stub defines: its first and last line (from 0), contract; of a function, signature."""
 
     name: str
     first: int
@@ -124,21 +125,38 @@ class Definition:
 
 
 def api(arguments: Sequence[str]) -> list[str]:
-    """A table of a file's functions: signature, contract, row. Raises ValueError."""
-    if len(arguments) != 1:
-        raise ValueError("want a file, as in `api rand.h`")
-    (file,) = arguments
-    rows = {function: item.id for item in _items_of(file) for function in item.functions}
+    """A table of a file's functions: signature, contract, row. Raises ValueError.
+
+    Where an assignment is named, those that only another one has rows for are left out.
+    """
+    if len(arguments) not in (1, 2):
+        raise ValueError("want a file and perhaps an assignment, as in `api rand.h`")
+    file, *chosen = arguments
+    if not set(chosen) <= set(rubric.assignments()):
+        raise ValueError(f"no assignment {chosen[0]}")
+    written = _rows_of(file, rubric.assignments())
+    rows = _rows_of(file, chosen or rubric.assignments())
     return [
         "| function | contract | row |",
         "|---|---|---|",
         *(
             f"| `{d.signature}` | {_cell(d.contract)} "
             f"| {f'`{rows[d.name]}`' if d.name in rows else 'given'} |"
-            for d in _definitions(file)
-            if d.signature
+            for d in _with_contracts(_definitions(file), written)
+            if d.name in rows or d.name not in written
         ),
     ]
+
+
+def _with_contracts(found: Sequence[Definition], written: Container[str]) -> Iterator[Definition]:
+    """The functions that have a contract; the first that students write in a class and that has
+    none gets that of the class."""
+    spare = {d.name: d.contract for d in found if not d.signature}
+    for d in found:
+        owner = d.name.rpartition(".")[0] if d.name in written else ""
+        contract = d.contract or spare.pop(owner, "")
+        if d.signature and contract:
+            yield replace(d, contract=contract)
 
 
 def code(arguments: Sequence[str]) -> list[str]:
@@ -153,12 +171,14 @@ def code(arguments: Sequence[str]) -> list[str]:
     return [f"```{tag}", *_paragraph(_stub(file), found[name]), "```"]
 
 
-def _items_of(file: str) -> Iterator[Item]:
-    """The rows of every assignment that are about a file of llmc/."""
-    for assignment in rubric.assignments():
+def _rows_of(file: str, assignments: Sequence[str]) -> dict[str, str]:
+    """Function → the first row that names it, of a file of llmc/ and these assignments."""
+    rows: dict[str, str] = {}
+    for assignment in assignments:
         for part, item in rubric.load(assignment).items():
             if f"llmc/{file}" in part.files_of(item):
-                yield item
+                rows = {function: item.id for function in item.functions} | rows
+    return rows
 
 
 def _stub(file: str) -> str:
@@ -210,29 +230,38 @@ def _comment(text: str, node: Node) -> str:
 def _in_python(text: str) -> Iterator[Definition]:
     """Each constant, class, function and method of a module; a class ends above its methods."""
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign):
-            for name in ast.walk(node.targets[0]):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            for name in ast.walk(target):
                 if isinstance(name, ast.Name):
                     yield Definition(name.id, node.lineno - 1, (node.end_lineno or 0) - 1)
         elif isinstance(node, ast.FunctionDef):
             yield _function(node, "")
         elif isinstance(node, ast.ClassDef):
             methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
-            head = text.splitlines()[: methods[0].lineno - 1]
-            last = len("\n".join(head).rstrip().splitlines()) - 1
-            yield Definition(node.name, node.lineno - 1, last)
+            end = min(map(_first, methods), default=node.end_lineno or 0)
+            last = len("\n".join(text.splitlines()[:end]).rstrip().splitlines()) - 1
+            yield Definition(node.name, _first(node), last, contract=_contract(node))
             yield from (_function(method, f"{node.name}.") for method in methods)
 
 
+def _first(node: ast.FunctionDef | ast.ClassDef) -> int:
+    """The first line (from 0), that of a decorator where there is one."""
+    return min(line.lineno for line in (node, *node.decorator_list)) - 1
+
+
 def _function(node: ast.FunctionDef, owner: str) -> Definition:
-    """The contract is the first paragraph of the docstring; without one there is no signature."""
     arguments = re.sub(r"^(self|cls)(, |$)", "", ast.unparse(node.args)).replace("=", " = ")
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
-    contract = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
     name = f"{owner}{node.name}"
     signature = f"{name}({arguments}){returns}".replace("|", r"\|")
     end = (node.end_lineno or 0) - 1
-    return Definition(name, node.lineno - 1, end, signature if contract else "", contract)
+    return Definition(name, node.lineno - 1, end, signature, _contract(node))
+
+
+def _contract(node: ast.FunctionDef | ast.ClassDef) -> str:
+    """The first paragraph of the docstring."""
+    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
 
 
 def _paragraph(text: str, definition: Definition) -> list[str]:

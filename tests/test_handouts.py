@@ -21,10 +21,14 @@ from staff.trees import Tree
 
 HANDOUTS = sorted(handouts.FOLDER.glob("*.md"))
 A0 = handouts.FOLDER / "A0-data-and-randomness.md"
-HALVES = {"c": A0, "python": handouts.FOLDER / "A0-python.md"}
+PARTS = {("A0", "c"): A0} | {
+    (stage, "python"): handouts.FOLDER / f"{stage}-python.md" for stage in ("A0", "A1", "A2")
+}
+PYTHON = {stage: path for (stage, part), path in PARTS.items() if part == "python"}
 FENCE = re.compile(r"^( *)```(.*)\n(?s:(.*?))^\1```$", re.MULTILINE)
-TODO = re.compile(r"(?://|#) TODO \(A0\): ([\w.]+)")
-API = re.compile(r"<!-- generated: api (\S+) -->")
+TODO = re.compile(r"(?://|#) TODO \((A\d)\): ([\w.]+)")
+API = re.compile(r"<!-- generated: api (\S+)(?: A\d)? -->")
+NO_PITFALL = {"init_identity_permutation", "exp", "key", "gradients", "steps"}
 # All that the diagrams are written in: a small part of mermaid that every renderer knows.
 SHAPE = r"""(?:\(\["[^"]+"\]\)|\[\("[^"]+"\)\]|\["[^"]+"\]|\{"[^"]+"\})"""
 NODE = rf"(?!end\b|call\b|click\b|style\b|class\b|default\b)\w+{SHAPE}?"
@@ -92,6 +96,38 @@ def equations(path: Path) -> list[str]:
     return [line for f in fences(path) if f.tag == "example" for line in f.body.splitlines()]
 
 
+# Whether an expression gives what an example says. Arrays are shown as lists, and of a float at
+# least four digits behind the point.
+AGREES = """
+def agrees(got, said):
+    got = got.tolist() if hasattr(got, "tolist") else got
+    if type(got) is not type(said):
+        return False
+    if isinstance(said, (list, tuple)):
+        return len(got) == len(said) and all(map(agrees, got, said))
+    if isinstance(said, float):
+        return round(got, max(4, len(repr(said).partition(".")[2]))) == said
+    return got == said
+"""
+
+
+def examples(path: Path) -> str:
+    """A program that prints the equations of a page which do not hold. Each knows what is defined
+    above it, and the names of the modules whose tables stand above it."""
+    text = path.read_text(encoding="utf-8")
+    lines = [AGREES]
+    for found in sorted([*API.finditer(text), *FENCE.finditer(text)], key=re.Match.start):
+        if found.re is API:
+            lines.append(f"from llmc.{found[1].removesuffix('.py')} import *")
+        elif found[2] == "python define":
+            lines.append(found[3])
+        elif found[2] == "example":
+            for line in found[3].splitlines():
+                left, _, right = line.rpartition(" = ")
+                lines.append(f"if not agrees(({left}), {right}): print({left!r}, {left})")
+    return "\n".join(lines)
+
+
 def diagrams(path: Path) -> list[Fence]:
     return [fence for fence in fences(path) if fence.tag == "mermaid"]
 
@@ -115,34 +151,33 @@ def test_the_readmes_and_the_page_for_instructors_agree_with_the_code() -> None:
     assert handouts.check_pages() == []
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_a_half_has_every_row_and_file_and_no_points_of_its_own(half: str) -> None:
-    (part,) = (part for part in rubric.load("A0").parts if part.id == half)
-    text = HALVES[half].read_text(encoding="utf-8")
-    blocks = handouts.blocks(text, HALVES[half].name)
+@pytest.mark.parametrize(("stage", "half"), PARTS)
+def test_a_half_has_every_row_and_file_and_no_points_of_its_own(stage: str, half: str) -> None:
+    (part,) = (part for part in rubric.load(stage).parts if part.id == half)
+    path = PARTS[stage, half]
+    text = path.read_text(encoding="utf-8")
+    blocks = handouts.blocks(text, path.name)
     words = [block.words for block in blocks if not block.words.startswith("code")]
-    tasks = [f"points A0 {half} {item.id}" for item in part.items]
-    assert [w for w in words if w.startswith("points")] == [f"points A0 {half}", *tasks]
+    tasks = [f"points {stage} {half} {item.id}" for item in part.items]
+    assert [w for w in words if w.startswith("points")] == [f"points {stage} {half}", *tasks]
     files = [f"api {Path(file).name}" for file in part.files]
-    assert [w for w in words if w.startswith("api")] == files
+    tables = [w for w in words if w.startswith("api")]
+    assert tables == (files if stage == "A0" else [f"{file} {stage}" for file in files])
     for block in reversed(blocks):
         lines = text.splitlines()
         text = "\n".join(lines[: block.start] + lines[block.end :])
     assert re.findall(r"\b\d+(?:/\d+)? points?\b|\bpoints?: \d+", text) == []
 
 
-@pytest.mark.parametrize(
-    ("half", "files", "count"),
-    [("c", "*.h", "There are {} functions."), ("python", "*.py", "{} functions and methods.")],
-)
-def test_every_function_of_the_first_stage_belongs_to_a_row(
-    half: str, files: str, count: str
-) -> None:
-    texts = [path.read_text(encoding="utf-8") for path in strip.SOURCE.glob(files)]
-    todo = [name for text in texts for name in TODO.findall(text)]
-    items = [item for part, item in rubric.load("A0").items() if part.id == half]
-    assert set(todo) - {name for item in items for name in item.functions} == set()
-    assert count.format(len(todo)) in HALVES[half].read_text(encoding="utf-8")
+@pytest.mark.parametrize(("stage", "half"), PARTS)
+def test_every_function_of_a_half_belongs_to_a_row(stage: str, half: str) -> None:
+    files = strip.SOURCE.glob("*.h" if half == "c" else "*.py")
+    found = [pair for path in files for pair in TODO.findall(path.read_text(encoding="utf-8"))]
+    todo = [name for of, name in found if of == stage]
+    items = [item for part, item in rubric.load(stage).items() if part.id == half]
+    assert set(todo) == {name for item in items for name in item.functions}
+    count = f"There are {len(todo)} functions{'' if half == 'c' else ' and methods'}."
+    assert count in PARTS[stage, half].read_text(encoding="utf-8")
 
 
 def test_the_first_handout_is_the_one_that_the_grader_names_and_leads_to_the_other() -> None:
@@ -150,7 +185,14 @@ def test_the_first_handout_is_the_one_that_the_grader_names_and_leads_to_the_oth
     names = [a0.handout(), *(a0.handout(part) for part in a0.parts)]
     assert names == [f"handouts/{A0.name}"] * 2 + ["handouts/A0-python.md"]
     head = A0.read_text(encoding="utf-8").partition("\n## ")[0]
-    assert f"({HALVES['python'].name})" in head and "either order" in head
+    assert f"({PYTHON['A0'].name})" in head and "either order" in head
+
+
+@pytest.mark.parametrize("stage", PYTHON)
+def test_the_grader_names_the_handout_of_the_python_half(stage: str) -> None:
+    loaded = rubric.load(stage)
+    (part,) = (part for part in loaded.parts if part.id == "python")
+    assert ROOT / loaded.handout(part) == PYTHON[stage]
 
 
 def test_links_between_handouts_lead_to_headings() -> None:
@@ -186,29 +228,48 @@ def test_the_equations_hold_in_c(tmp_path: Path) -> None:
     assert run_c(source, tmp_path) == ""
 
 
-def test_the_equations_hold_in_python(tmp_path: Path) -> None:
-    path = HALVES["python"]
-    modules = [file.removesuffix(".py") for file in API.findall(path.read_text(encoding="utf-8"))]
-    imports = [f"from llmc.{module} import *" for module in modules]
-    sides = [line.rpartition(" = ")[::2] for line in equations(path)]
-    tests = [f"if ({left}) != ({right}): print({left!r})" for left, right in sides]
-    assert len(tests) > 0
-    assert run_python("\n".join([*imports, *tests]), tmp_path) == ""
+@pytest.mark.parametrize("stage", PYTHON)
+def test_the_equations_hold_in_python(stage: str, tmp_path: Path) -> None:
+    assert len(equations(PYTHON[stage])) > 0
+    assert run_python(examples(PYTHON[stage]), tmp_path) == ""
+
+
+def test_an_equation_that_does_not_hold_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "x.md"
+    held = "1 / 3 = 0.3333\nnp.ones(2) = [1.0, 1.0]\n(1, np.ones(())) = (1, 1.0)\n"
+    wrong = ["1 / 3 = 0.333", "np.ones(2) = [1.0]", "[2] = (2,)", "2.0 = 2", "6 = 7"]
+    lines = held + "\n".join(wrong)
+    page.write_text(f"```python define\nimport numpy as np\n```\n```example\n{lines}\n```\n")
+    said = run_python(examples(page), tmp_path).splitlines()
+    assert said == ["1 / 3 0.3333333333333333", "np.ones(2) [1. 1.]", "[2] [2]", "2.0 2.0", "6 6"]
 
 
 def test_the_worked_examples_of_the_generator_are_in_the_python_half() -> None:
-    shown = {line.rpartition(" = ")[0] for line in equations(HALVES["python"])}
+    shown = {line.rpartition(" = ")[0] for line in equations(PYTHON["A0"])}
     calls = ["PCG32(0).state()", "PCG32(0).next_u32()", "PCG32(0).uniform()"]
     calls += ['fnv1a64(b"a")', "universal_hash(10, 3, 7, 13, 5)"]
     assert set(calls) - shown == set()
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_a_pitfalls_row_is_the_first_that_some_mutant_of_that_file_loses(half: str) -> None:
-    named = pitfalls(HALVES[half])
-    assert named - {(m.file, m.loses[0]) for m in mutants.load("A0")} == set()
-    rows = {item.id for part, item in rubric.load("A0").items() if part.id == half}
-    assert {row for _, row in named} == rows - {"init_identity_permutation"}  # nobody gets it wrong
+@pytest.mark.parametrize("stage", ["A1", "A2"])
+def test_every_operation_has_an_example(stage: str) -> None:
+    shown = "\n".join([examples(PYTHON[stage]), *(p.body for p, _ in programs())])
+    items = [item for _, item in rubric.load(stage).items()]
+    names = {name.partition(".")[0] for item in items for name in item.functions}
+    assert {name for name in names if not re.search(rf"(?i)\b{name}\(", shown)} == set()
+
+
+@pytest.mark.parametrize(("stage", "half"), PARTS)
+def test_a_pitfalls_row_is_the_first_that_some_mutant_of_that_file_loses(
+    stage: str, half: str
+) -> None:
+    named = pitfalls(PARTS[stage, half])
+    if made := mutants.load(stage):
+        assert named - {(m.file, m.loses[0]) for m in made} == set()
+    (part,) = (part for part in rubric.load(stage).parts if part.id == half)
+    files = {item.id: [Path(file).name for file in part.files_of(item)] for item in part.items}
+    assert {(file, row) for file, row in named if file not in files[row]} == set()
+    assert {row for _, row in named} == set(files) - NO_PITFALL
 
 
 def test_the_diagram_of_the_generator_shows_who_calls_whom() -> None:
@@ -336,7 +397,7 @@ def test_the_golden_vector_is_printed_by_the_quoted_command(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
 def test_fences_are_of_a_known_kind_and_text_is_wrapped(path: Path) -> None:
-    known = {"c", "python", *RUN, "output", "example", "sh", "mermaid", "text"}
+    known = {"c", "python", *RUN, "output", "python define", "example", "sh", "mermaid", "text"}
     assert {fence.tag for fence in fences(path)} <= known
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         short = len(line) <= 100 or line.startswith("|") or line.startswith("printf '#include")
@@ -402,6 +463,22 @@ def test_a_modules_functions_are_shown_with_contract_and_row() -> None:
     assert table["BPE.from_vocab"].startswith("(path: PathLike) -> BPE` |")
 
 
+def test_a_class_lends_its_contract_to_the_first_method_that_students_write() -> None:
+    tables = ["\n".join(handouts.api(["autograd.py", stage])) for stage in ("A1", "A2")]
+    first, second = (dict(re.findall(r"^\| `([\w.]+)(.*)$", table, re.M)) for table in tables)
+    assert first["Exp.forward"] == "(x: Array) -> Array` | e^x. | `exp` |"
+    assert "Exp.backward" not in second and "Tensor.__add__" not in first
+
+
+def test_a_stages_table_leaves_out_what_is_another_stages() -> None:
+    table = dict(
+        re.findall(r"^\| `([\w.]+)(.*)$", "\n".join(handouts.api(["autograd.py", "A2"])), re.M)
+    )
+    assert table["Tensor.backward"].endswith("| `engine` |")  # the first row that names it
+    assert table["check_ids"].endswith("| given |")
+    assert "Add.forward" not in table
+
+
 def test_a_name_that_both_halves_have_belongs_to_the_row_of_its_file() -> None:
     for file, row in (("rand.h", "random_permutation"), ("dataloader.py", "shard_shuffle")):
         (line,) = (line for line in handouts.api([file]) if "random_permutation(" in line)
@@ -418,6 +495,9 @@ def test_a_name_that_both_halves_have_belongs_to_the_row_of_its_file() -> None:
         (["rand.py", "FNV_PRIME"], "MASK64 =", "LANES = 1 << 14", 6),
         (["rand.py", "PCG32"], "class PCG32:", '    """', 6),
         (["rand.py", "child_seed"], "def child_seed(", "    raise NotImplementedError", 8),
+        (["autograd.py", "RECORDING"], "FLOATS =", "GELU_CUBIC = 0.044715", 4),
+        (["optim.py", "Group"], "@dataclass(frozen=True)", "    weight_decay: float = 0.0", 6),
+        (["autograd.py", "Add.forward"], "    def forward(", "        raise NotImpl", 4),
     ],
 )
 def test_a_definition_is_shown_as_students_get_it(
@@ -463,6 +543,7 @@ def test_a_definition_is_shown_as_students_get_it(
         ),
         ("<!-- generated: api -->\n<!-- end -->\n", "x.md:1: `api`: want a file"),
         ("<!-- generated: api ran.h -->\n<!-- end -->\n", "`api ran.h`: no file ran.h in llmc/"),
+        ("<!-- generated: api rand.h A9 -->\n<!-- end -->\n", "no assignment A9"),
         ("<!-- generated: code rand.h -->\n<!-- end -->\n", "want a file and a name"),
         (
             "<!-- generated: code rand.h UMASC -->\n<!-- end -->\n",
