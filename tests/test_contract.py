@@ -92,6 +92,7 @@ def test_there_are_enough_mutants_and_variants() -> None:
     assert len(mutants.load("A0")) - len(of_python) >= 60
     assert len(of_python) >= 52
     assert len(mutants.load("A1")) >= 60
+    assert len(mutants.load("A2")) >= 80
     python = [name for name in variants("A0") if name.startswith("A0-py-")]
     assert min(len(python), len(variants("A0")) - len(python)) >= 12
 
