@@ -92,6 +92,8 @@ def test_there_are_enough_mutants_and_variants() -> None:
     of_python = [mutant for mutant in mutants.load("A0") if mutant.file.endswith(".py")]
     assert len(mutants.load("A0")) - len(of_python) >= 60
     assert len(of_python) >= 52
+    assert len(mutants.load("A1")) >= 60
+    assert len(mutants.load("A2")) >= 80
     python = [name for name in variants("A0") if name.startswith("A0-py-")]
     assert min(len(python), len(variants("A0")) - len(python)) >= 12
     assert len(variants("A1")) >= 6
