@@ -34,7 +34,7 @@ class Units:
         self.numbers, self.used = numbers, 0
 
     def uniforms(self, n: int) -> Array:
-        self.used += n
+        self.used += int(n)
         return self.numbers[self.used - n : self.used].copy()
 
     def uniform(self) -> float:
@@ -110,8 +110,16 @@ def one_input(draw: Draw) -> Iterator[Sample]:
     yield Sample("plain", "(2,3)", (draw(2, 3),))
     wide = draw(2, 1, 4, scale=32)
     wide[0, 0, 0] /= 32  # where nothing is saturated, for the others have no gradient to speak of
+    wide[0, 0, 1:3] = 16.0, -16.0
     yield Sample("edge_wide", "(2,1,4), up to 16", (wide,))
     yield Sample("edge_one", "()", (draw(),))
+
+
+def saturated(draw: Draw) -> Iterator[Sample]:
+    yield from one_input(draw)
+    far = draw(4)
+    far[1:3] = 400.0, -400.0  # e^800 is too much for a float64
+    yield Sample("edge_far", "(4), two of them 400 and -400", (far,))
 
 
 def positive(draw: Draw) -> Iterator[Sample]:
@@ -230,8 +238,14 @@ def shares(draw: Draw) -> Iterator[Sample]:
     yield Sample("edge_wide", "(2,3,4), up to 80", (wide(draw, 2, 3, 4),))
     yield Sample("edge_high", "(3), all near 80", (80 + draw(3),))
     yield Sample("edge_low", "(3), all near -800", (-800 + draw(3),))
+    yield Sample("edge_rows", "(2,3), a row near 80, one near -800", (apart(draw, 3),))
     yield Sample("edge_equal", "(2,7), equal in a row", (np.repeat(draw(2, 1), 7, 1),))
     yield Sample("edge_one", "(3,1)", (draw(3, 1),))
+
+
+def apart(draw: Draw, n: int) -> Array:
+    """(2,n): what is no large number in one row would be in the other."""
+    return np.array([[80.0], [-800.0]]) + draw(2, n)
 
 
 def wide(draw: Draw, *shape: int) -> Array:
@@ -264,7 +278,9 @@ def attended(draw: Draw) -> Iterator[Sample]:
         yield Sample(name, text, (draw(*shape), draw(*shape), draw(*shape)))
     q, k = draw(1, 5, 4), draw(1, 5, 4)
     q[..., 0] = k[..., 0] = 16  # 128 in each score
-    yield Sample("edge_strong", "(1,5,4), scores near 128", (q, k, draw(1, 5, 4)))
+    yield Sample("edge_strong", "(1,5,4), scores near 128", (q.copy(), k, draw(1, 5, 4)))
+    q[0, ::2, 0] = -16  # rows of scores that are 256 apart
+    yield Sample("edge_rows", "(1,5,4), scores near 128 or -128", (q.copy(), k, draw(1, 5, 4)))
     even = np.zeros((2, 4, 3)), draw(2, 4, 3), draw(2, 4, 3)
     yield Sample("edge_even", "(2,4,3), q = 0", even)
 
@@ -284,6 +300,8 @@ def classified(draw: Draw) -> Iterator[Sample]:
     four = draw.ids(9, 4)
     yield Sample("edge_wide", "(4,9), up to 80", (wide(draw, 4, 9),), once(four))
     yield Sample("edge_far", "(2,4), near -800", (-800 + draw(2, 4),), once(np.array([0, 3])))
+    rows = np.array([1, 3])
+    yield Sample("edge_rows", "(2,4), a row near 80, one near -800", (apart(draw, 4),), once(rows))
     equal = np.zeros((1, 1, 131))
     yield Sample("edge_equal", "(1,1,131), all 0", (equal,), once(np.array([[130]])))
     yield Sample("edge_one", "(3,1), one class", (draw(3, 1),), once(np.zeros(3, np.int64)))
@@ -305,6 +323,8 @@ def yes_or_no(draw: Draw) -> Iterator[Sample]:
 
     yield Sample("plain", "(2,3), targets 0 and 1", (draw(2, 3),), about(1.0 * draw.ids(2, 2, 3)))
     yield Sample("edge_between", "(4), targets between", (draw(4),), about(draw.units(4)))
+    kept = 1.0 * draw.ids(2, 3)
+    yield Sample("edge_kept", "(3), targets of float64", (draw(3),), lambda dtype: (kept,))
     unsure = np.array([0.25, 0.75] * 4)
     yield Sample("edge_wide", "(8), up to 80", (wide(draw, 8),), about(unsure))
     far = np.array([-800.0, 800.0])
@@ -318,7 +338,7 @@ SAMPLES: dict[str, tuple[str, Callable[[Draw], Iterator[Sample]]]] = {
     "mul": ("Mul", broadcast),
     "exp": ("Exp", one_input),
     "log": ("Log", positive),
-    "tanh": ("Tanh", one_input),
+    "tanh": ("Tanh", saturated),
     "relu": ("ReLU", half_line),
     "gelu": ("GELU", one_input),
     "dropout": ("Dropout", dropout),

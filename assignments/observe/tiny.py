@@ -88,6 +88,7 @@ PARTS = (  # for one block or a part of it
 LAYERS = (  # name, x's shape, outputs
     ("plain", (2, 3), 4),
     ("plain_batch", (2, 5, 3), 4),
+    ("plain_square", (2, 4), 4),
     ("edge_one", (1, 1), 1),
     ("edge_row", (1, 1, 4), 1),
     ("edge_four", (2, 1, 3, 2), 5),

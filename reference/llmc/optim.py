@@ -35,7 +35,7 @@ class SGD:
     """Gradient descent with momentum: v = momentum v + g;  θ = θ - lr v, with v = 0 at first.
 
     Parameters without a gradient are left alone. A step makes new arrays: whoever holds a
-    parameter's old `data` keeps the old numbers.
+    parameter's old `data` keeps the old numbers, and gradients stay as they are.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.0) -> None:
@@ -55,8 +55,9 @@ class SGD:
 
 
 class AdamW:
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019). At the t-th call of `step`
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 
+    At the t-th call of `step`:
     m = β1 m + (1 - β1) g;  v = β2 v + (1 - β2) g², both 0 at first;
     θ = θ - lr (m / (1 - β1^t) / (√(v / (1 - β2^t)) + eps) + weight_decay θ).
 

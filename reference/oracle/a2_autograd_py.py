@@ -81,9 +81,11 @@ def engine(seed: int) -> Values:
 
 
 def twice(seed: int) -> Values:
-    """2 a + 2 (2 a); 2 b + 2 (3 b), once and once more; 3^12 c."""
+    """2 a + 2 (2 a); 6 a + 2 (2 a); 2 a + 2 (6 a); 2 b + 2 (3 b), and once more; 3^12 c."""
     return {
         **tensor("used", exact(6)),
+        **tensor("long_first", exact(10)),
+        **tensor("short_first", exact(14)),
         **tensor("diamond", exact(8)),
         **tensor("again", exact(16)),
         **tensor("paths", exact(3**12)),
@@ -92,7 +94,8 @@ def twice(seed: int) -> Values:
 
 
 def copies(seed: int) -> Values:
-    return {**tensor("other", exact(1, 10)), **tensor("start", exact(1, 10))}
+    ends = {**tensor("other", exact(1, 10)), **tensor("start", exact(1, 10))}
+    return {**tensor("both", exact(2)), **ends}
 
 
 def no_grad(seed: int) -> Values:

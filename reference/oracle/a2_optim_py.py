@@ -16,9 +16,9 @@ from reference.oracle.a2_autograd_py import STEP
 
 LR, DECAY, MAX_NORM, LARGE_EPS = 2.0**-6, 0.125, 0.5, 2.0**-8
 RATES = (0.25, 0.25, 0.125, 0.125)
-NAMES = ("matrix", "vector")
+NAMES = ("matrix", "vector", "second_matrix")
 MISSING = 2
-SHAPES = ((2, 3), (3,))
+SHAPES = ((2, 3), (3,), (2, 2))  # of AdamW; SGD has the first two
 BETAS, EPS = (0.9, 0.999), 1e-8
 
 
@@ -37,17 +37,18 @@ def groups(seed: int) -> Values:
     }
 
 
-def given(seed: int) -> tuple[list[Array], list[list[Array]]]:
-    draw = Draw(seed, 0)
-    return [draw(*s) for s in SHAPES], [[draw(*s) for s in SHAPES] for _ in RATES]
+def given(seed: int, count: int) -> tuple[list[Array], list[list[Array]]]:
+    """Of the first shapes: values, and gradients for each step."""
+    draw, shapes = Draw(seed, 0), SHAPES[:count]
+    return [draw(*s) for s in shapes], [[draw(*s) for s in shapes] for _ in RATES]
 
 
 def sgd(seed: int) -> Values:
     values: Values = {}
     for name, momentum in (("plain", 0.0), ("momentum", 0.75)):
         values[f"{name}_text"] = said(f"lr 1/4, 1/4, 1/8, 1/8, momentum {momentum}")
-        data, steps = given(seed)
-        velocities = [np.zeros(shape) for shape in SHAPES]
+        data, steps = given(seed, 2)
+        velocities = [np.zeros(shape) for shape in SHAPES[:2]]
         for i, rate in enumerate(RATES):
             for which, grad in enumerate(steps[i]):
                 if not (which == 0 and i == MISSING):
@@ -81,13 +82,13 @@ def adamw(seed: int) -> Values:
     ):
         text = f"lr 1/4, 1/4, 1/8, 1/8, decay {decay}, betas {betas}, eps {eps}"
         values[f"{name}_text"] = said(text)
-        data, steps = given(seed)
+        data, steps = given(seed, 3)
         states = [[Adam(betas, eps) for _ in range(array.size)] for array in data]
         for i, rate in enumerate(RATES):
             for which, grad in enumerate(steps[i]):
                 if not (which == 0 and i == MISSING):
                     old = zip(states[which], data[which].ravel(), grad.ravel(), strict=True)
-                    own = decay if which == 0 else 0.0
+                    own = 0.0 if which == 1 else decay
                     new = [s.step(theta, g, i + 1, rate, own) for s, theta, g in old]
                     data[which] = np.array(new).reshape(SHAPES[which])
                 values |= tensor(f"{name}_{NAMES[which]}_after_step_{i + 1}_f64", data[which])

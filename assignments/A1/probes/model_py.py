@@ -30,6 +30,7 @@ def case_train(seed: int) -> None:
         return [int(bool(each.training)) for each in every]
 
     root.eval()
+    root.eval()
     numbers("eval", flags())
     root.train()
     numbers("train", flags())

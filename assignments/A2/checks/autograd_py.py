@@ -6,10 +6,10 @@ IN_PLACE = "work on copies: forward's inputs are the model's weights and activat
 
 
 def _edges(seen: Seen, hint: str) -> None:
-    """Awkward samples; and no input was written into, in these or the others."""
+    """Awkward samples; and no input or result was written into, in these or the others."""
     close_all(seen, "edge", hint)
     got = str(seen.number("changed"))
-    expect(got == "0", "an input was changed", got=got, expected="0", hint=IN_PLACE)
+    expect(got == "0", "an input or a result was changed", got=got, expected="0", hint=IN_PLACE)
 
 
 def unbroadcast(seen: Seen) -> None:
@@ -194,12 +194,13 @@ def bce_edges(seen: Seen) -> None:
 
 def order_some(seen: Seen) -> None:
     hint = "the tensors that require a gradient, each once, behind all that it was made from"
-    got = seen.got("some").tolist()
-    text = "x = f(a, b), y = f(x), z = f(y, x), last = f(z, c); c requires no gradient"
-    lines = {"input": text, "got": " ".join("abxyzlc?"[i] for i in got), "hint": hint}
-    lines["expected"] = "a b x y z l"
-    expect(sorted(got) == list(range(6)), "not each tensor once", **lines)
-    expect(got[2:] == [2, 3, 4, 5], "a tensor stands before what it was made from", **lines)
+    for name, z in (("some", "f(y, x)"), ("other", "f(x, y)")):
+        got = seen.got(name).tolist()
+        text = f"x = f(a, b), y = f(x), z = {z}, l = f(z, c); c requires no gradient"
+        lines = {"input": text, "got": " ".join("abxyzlc?"[i] for i in got), "hint": hint}
+        lines["expected"] = "a b x y z l"
+        expect(sorted(got) == list(range(6)), "not each tensor once", **lines)
+        expect(got[2:] == [2, 3, 4, 5], "a tensor stands before what it was made from", **lines)
     expect(seen.got("leaf").tolist() == [0], "not the one tensor", input="of a leaf", hint=hint)
 
 
@@ -238,6 +239,8 @@ def engine_values(seen: Seen) -> None:
 def engine_twice(seen: Seen) -> None:
     for name, text, hint in (
         ("used", "x + 2 x, x = 2 a", "a tensor used twice gets the sum of two gradients"),
+        ("long_first", "y + 2 x, x = 2 a, y = 3 x", "x waits for what arrives through y"),
+        ("short_first", "x + 2 y, x = 2 a, y = 3 x", "x waits for what arrives through y"),
         ("diamond", "2 b + 2 (3 b)", "two ways from b: their gradients add up"),
         ("again", "the same once more", "what is in grad already is added to"),
         ("paths", "12 times x = x + 2 x", "pass a gradient on when all of it has arrived"),
@@ -248,6 +251,7 @@ def engine_twice(seen: Seen) -> None:
 
 def engine_copies(seen: Seen) -> None:
     hint = "an operation may return one array twice, or the one it was given: grad is a copy"
+    same(seen, "both", input="b + b, whose gradients are one array", hint=hint)
     same(seen, "other", input="b.grad after writing into a.grad", hint=hint)
     same(seen, "start", input="the gradient that was given, after that", hint=hint)
 
@@ -277,6 +281,7 @@ def no_grad_nested(seen: Seen) -> None:
         ("after_error", "after an error inside"),
     ):
         same(seen, name, input=text, hint=hint, at="call")
+    raised(seen, "error", "KeyError", "an error inside")
 
 
 def gradients(seen: Seen) -> None:

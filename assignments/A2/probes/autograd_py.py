@@ -41,7 +41,10 @@ def backward(operation: str) -> Case:
                 result = made(*(ad.Tensor(array, requires_grad=True) for array in arrays))
                 grad = np.array(along(seed, result.data), dtype)
                 grad.flags.writeable = False  # as what Sum hands on
-                found = as_many(made.backward(grad), inputs(operation))
+                kept = result.data.copy()
+                made.backward(grad)
+                found = as_many(made.backward(grad), inputs(operation))  # once more gives the same
+                changed += not np.array_equal(result.data, kept)
                 for name, by_input in found.items():
                     tensor(f"{sample.name}_by_{name}_{kind}", by_input, kind)
                 for after, before in zip(arrays, sample.arrays, strict=True):
@@ -66,17 +69,17 @@ def operations(ad: ModuleType) -> SimpleNamespace:
     calls = [0]
 
     class Scale(ad.Operation):
-        """factor x."""
+        """by x."""
 
-        def __init__(self, factor: float) -> None:
-            self.factor = factor
+        def __init__(self, by: float) -> None:
+            self.by = by
 
         def forward(self, x: Array) -> Array:
-            return x * self.factor
+            return self.by * x
 
         def backward(self, grad: Array) -> tuple[Array, ...]:
             calls[0] += 1
-            return (grad * self.factor,)
+            return (self.by * grad,)
 
     class Pair(ad.Operation):
         """a + 2 b."""
@@ -98,8 +101,8 @@ def operations(ad: ModuleType) -> SimpleNamespace:
             shared = np.broadcast_to(grad, grad.shape)  # must not be written
             return shared, shared
 
-    def scale(x: object, factor: float) -> object:
-        return Scale(factor)(x)
+    def scale(x: object, by: float) -> object:
+        return Scale(by)(x)
 
     def pair(a: object, b: object) -> object:
         return Pair()(a, b)
@@ -118,9 +121,9 @@ def case_order(seed: int) -> None:
     a, b, plain = leaf(ad, 1.0), leaf(ad, 2.0), ad.Tensor(np.array([3.0]))
     x = ops.pair(a, b)
     y = ops.scale(x, 3.0)
-    z = ops.pair(y, x)
-    last = ops.pair(z, plain)
-    numbers("some", places(ad.topological_order(last), [a, b, x, y, z, last, plain]))
+    for name, z in (("some", ops.pair(y, x)), ("other", ops.pair(x, y))):  # a short cut to x
+        last = ops.pair(z, plain)
+        numbers(name, places(ad.topological_order(last), [a, b, x, y, z, last, plain]))
     numbers("leaf", places(ad.topological_order(a), [a]))
     many = [a]
     for _ in range(LAYERS):
@@ -172,6 +175,12 @@ def case_twice(seed: int) -> None:
     x = ops.scale(a, 2.0)
     ops.pair(x, x).backward()
     tensor("used", a.grad, "f64")
+    for name, turned in (("long_first", False), ("short_first", True)):
+        first = leaf(ad, 1.0)
+        near = ops.scale(first, 2.0)
+        far = ops.scale(near, 3.0)
+        (ops.pair(near, far) if turned else ops.pair(far, near)).backward()
+        tensor(name, first.grad, "f64")
     b = leaf(ad, 1.0)
     ends = ops.pair(ops.scale(b, 2.0), ops.scale(b, 3.0))
     ends.backward()
@@ -192,6 +201,9 @@ def case_copies(seed: int) -> None:
     from llmc import autograd as ad
 
     ops = operations(ad)
+    both = leaf(ad, 1.0)
+    ops.both(both, both).backward()
+    tensor("both", both.grad, "f64")
     a, b = leaf(ad, 1.0, 2.0), leaf(ad, 3.0, 4.0)
     start = np.array([1.0, 10.0])
     ops.both(a, b).backward(start)

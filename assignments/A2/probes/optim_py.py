@@ -14,7 +14,7 @@ SHAPES = ((3, 4), (4,), (2, 1, 2), (), (1, 5))
 LR, DECAY, MAX_NORM = 2.0**-6, 0.125, 0.5  # of the whole steps
 EPS = 2.0**-8  # so large that a gradient that should be 0 stays without effect
 RATES = (0.25, 0.25, 0.125, 0.125)  # of four steps: a schedule changes it
-NAMES = ("matrix", "vector")
+NAMES = ("matrix", "vector", "second_matrix")
 MISSING = 2  # in this step one of the parameters has no gradient
 
 
@@ -78,12 +78,12 @@ def case_sgd(seed: int) -> None:
 def case_adamw(seed: int) -> None:
     from llmc import optim
 
-    values, steps = given(seed, ((2, 3), (3,)))
+    values, steps = given(seed, ((2, 3), (3,), (2, 2)))
     for name, decay, betas, eps in ADAMW:
         text(f"{name}_text", f"lr 1/4, 1/4, 1/8, 1/8, decay {decay}, betas {betas}, eps {eps}")
         for kind, dtype in DTYPES.items():
             made = parameters(dtype, values)
-            groups = [optim.Group([made[0]], decay), optim.Group([made[1]])]
+            groups = [optim.Group([made[0], made[2]], decay), optim.Group([made[1]])]
             walk(name, made, optim.AdamW(groups, 1.0, betas, eps), steps, kind)
 
 
@@ -127,7 +127,7 @@ def clipped(
     arrays = [draw(2, 3), draw(3), draw()]
     made = parameters(dtype, [np.zeros_like(each) for each in (*arrays, arrays[1])])
     for parameter, grad in zip(made, arrays, strict=False):
-        parameter.grad = (scale * grad).astype(dtype)
+        parameter.grad = np.array(scale * grad, dtype)
     norm = np.array(norm_of(optim.clip_grad_norm_(iter(made), limit)))
     tensor(f"{name}_norm_{kind}", norm.astype(dtype), kind)
     return made
