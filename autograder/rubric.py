@@ -220,6 +220,10 @@ def _nothing_left(raw: dict[str, Any], where: str) -> None:
 
 
 def _validate(rubric: Rubric) -> None:
+    ids = [item.id for _, item in rubric.items()]
+    for name in ids:
+        if ids.count(name) > 1:
+            raise RubricError(f"two items are called {name}")
     for part in rubric.parts:
         total = sum((item.points for item in part.items), Fraction(0))
         if total != 100:
@@ -230,6 +234,4 @@ def _validate(rubric: Rubric) -> None:
                 for needed in credit.needs:
                     if needed not in seen:
                         raise RubricError(f"{item.id}: needs {needed}, which is no item above it")
-            if item.id in seen:
-                raise RubricError(f"two items are called {item.id}")
             seen.append(item.id)
