@@ -53,7 +53,8 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     """
     started = time.monotonic()
     selected = select(rubric, options.names)
-    sweep(options.build)
+    if not options.cached:
+        sweep(options.build)
     tools = build.toolchain(options.build, options.valgrind)
     needed = {part.id: _with_needs(part, items) for part, items in selected}
     credits = [credit for items in needed.values() for item in items for credit in item.credits]

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograder import rubric
-from autograder.rubric import ROOT
+from autograder.rubric import ROOT, SUFFIXES
 from autograder.run import REFERENCE
 from staff import auto
 from staff.trees import Tree, grade_all, lost
@@ -44,7 +44,13 @@ class Mutant:
         text = (REFERENCE / "llmc" / self.file).read_text(encoding="utf-8")
         if text.count(self.find) != 1:
             raise ValueError(f"{self.id}: `find` occurs {text.count(self.find)} times, not once")
-        return Tree(self.id, {self.file: text.replace(self.find, self.replace).encode()})
+        edited = text.replace(self.find, self.replace).encode()
+        return Tree(self.id, {self.file: edited}, items=(self.part,))
+
+    @property
+    def part(self) -> str:
+        """The part that the file belongs to; the other never sees it."""
+        return next(part for part, suffix in SUFFIXES.items() if self.file.endswith(suffix))
 
 
 def load(assignment: str) -> list[Mutant]:

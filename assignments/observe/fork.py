@@ -27,11 +27,15 @@ from typing import Any, NoReturn
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # For all cases; each of these takes longer to import than most cases to run.
+import dataclasses  # noqa: F401
+
 import given  # noqa: F401
 import numpy.random
 import numpy.typing  # noqa: F401
 import observe
 import regex  # noqa: F401
+import samples  # noqa: F401
+import tiny  # noqa: F401
 import work  # noqa: F401
 
 sys.dont_write_bytecode, sys.pycache_prefix = True, None  # a bundle has its own beside it
