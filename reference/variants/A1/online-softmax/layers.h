@@ -1,0 +1,256 @@
+// layers.h: softmax in one pass, with a running maximum and sum; Welford's variance; gelu as x times a logistic
+// function; out of the attention is gathered while the scores come in.
+//
+// Shapes: B sequences in a batch, T positions, C channels, NH heads, OC output channels, V tokens,
+// Vp >= V the vocabulary padded for the hardware. Arrays are row-major and do not overlap.
+//
+// A forward writes its outputs. A backward adds to every gradient that it produces (names with d),
+// because a tensor may be used more than once: whoever starts a pass sets them to 0.
+#ifndef LLMC_LAYERS_H
+#define LLMC_LAYERS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "todo.h"
+
+#define LAYERNORM_EPS 1e-5f
+#define GELU_SCALE 0.79788456080286536f  // sqrt(2 / pi)
+#define GELU_CUBIC 0.044715f
+
+// Given: the sum of x[i] * y[i], over n floats of each.
+static inline float dot(const float *x, const float *y, size_t n) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+// Given: y (n) += a * x (n).
+static inline void axpy(float *y, float a, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+// out (B,T,C) = wte[inp[b,t]] + wpe[t].
+// inp (B,T) tokens, wte (V,C), wpe (at least T, C).
+static inline void encoder_forward(float *out, const int *inp, const float *wte, const float *wpe,
+                                   int B, int T, int C) {
+    // TODO (A1): encoder_forward
+    // HINT: row inp[b,t] of wte, row t of wpe.
+	const int *token = inp;
+	for (int row = 0; row < B * T; row++, token++) {
+		int t = row % T;
+		for (int c = 0; c < C; c++)
+			out[(size_t)row * C + c] = wpe[(size_t)t * C + c] + wte[(size_t)*token * C + c];
+	}
+}
+
+// dwte (V,C), dwpe (at least T, C) += from dout (B,T,C); inp (B,T) tokens.
+static inline void encoder_backward(float *dwte, float *dwpe, const float *dout, const int *inp,
+                                    int B, int T, int C) {
+    // TODO (A2): encoder_backward
+    // HINT: a token that occurs twice gets both gradients, a position those of all sequences.
+    TODO("A2: encoder_backward");
+}
+
+// out (B,T,C) = (inp - mean) * rstd * weight + bias, each position by itself.
+// mean (B,T) over the channels; rstd (B,T) = 1 / sqrt(variance + 1e-5), the variance divided by C.
+// inp (B,T,C), weight (C), bias (C).
+static inline void layernorm_forward(float *out, float *mean, float *rstd, const float *inp,
+                                     const float *weight, const float *bias, int B, int T, int C) {
+    // TODO (A1): layernorm_forward
+    // HINT: the variance is the mean of (inp - mean)^2; 1e-5 is added to it, under the root.
+	for (int row = 0; row < B * T; row++) {
+		const float *x = inp + (size_t)row * C;
+		float m = 0, m2 = 0;		// Welford 1962
+		for (int c = 0; c < C; c++) {
+			float delta = x[c] - m;
+			m += delta / (float)(c + 1);
+			m2 += delta * (x[c] - m);
+		}
+		mean[row] = m;
+		rstd[row] = 1.0f / sqrtf(m2 / (float)C + LAYERNORM_EPS);
+		for (int c = 0; c < C; c++)
+			out[(size_t)row * C + c] = weight[c] * rstd[row] * (x[c] - m) + bias[c];
+	}
+}
+
+// dinp (B,T,C), dweight (C), dbias (C) += from dout (B,T,C).
+// inp (B,T,C), weight (C); mean, rstd (B,T) as the forward left them.
+static inline void layernorm_backward(float *dinp, float *dweight, float *dbias, const float *dout,
+                                      const float *inp, const float *weight, const float *mean,
+                                      const float *rstd, int B, int T, int C) {
+    // TODO (A2): layernorm_backward
+    // HINT: mean and rstd depend on inp, too: of dnorm = dout * weight two means over the channels
+    // are taken off.
+    TODO("A2: layernorm_backward");
+}
+
+// out (B,T,OC) = inp (B,T,C) times weight (OC,C) transposed, + bias (OC); bias may be NULL.
+static inline void matmul_forward(float *out, const float *inp, const float *weight,
+                                  const float *bias, int B, int T, int C, int OC) {
+    // TODO (A1): matmul_forward
+    // HINT: both inp's row and weight's row are C long: a dot product for each output.
+	// the bias first, then all the products are added to it
+	for (int row = 0; row < B * T; row++) {
+		float *y = out + (size_t)row * OC;
+		for (int o = 0; o < OC; o++) {
+			y[o] = bias ? bias[o] : 0.0f;
+			for (int c = 0; c < C; c++)
+				y[o] += inp[(size_t)row * C + c] * weight[(size_t)o * C + c];
+		}
+	}
+}
+
+// dinp (B,T,C), dweight (OC,C), dbias (OC) += from dout (B,T,OC); dbias may be NULL.
+// inp (B,T,C), weight (OC,C).
+static inline void matmul_backward(float *dinp, float *dweight, float *dbias, const float *dout,
+                                   const float *inp, const float *weight, int B, int T, int C,
+                                   int OC) {
+    // TODO (A2): matmul_backward
+    // HINT: three gradients: of inp a sum over outputs, of weight and bias sums over positions.
+    TODO("A2: matmul_backward");
+}
+
+// What an online softmax knows of the numbers so far.
+typedef struct {
+	float max;
+	float sum;		// of exp(number - max)
+} Running;
+
+// Takes one more number; returns what everything summed up so far has to be multiplied with.
+static inline float running_add(Running *r, float x) {
+	if (x <= r->max) {
+		r->sum += expf(x - r->max);
+		return 1.0f;
+	}
+	float shrink = expf(r->max - x);	// 0 at the first one
+	r->sum = r->sum * shrink + 1.0f;
+	r->max = x;
+	return shrink;
+}
+
+// Causal self-attention: a position looks at itself and at those before it.
+// out (B,T,C) = att times the values, the heads side by side.
+// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is not written.
+// att (B,NH,T,T) = softmax of preatt over t2 <= t; 0 for t2 > t.
+// inp (B,T,3C): queries, keys, values, C each; head h holds C / NH neighbouring channels of each.
+static inline void attention_forward(float *out, float *preatt, float *att, const float *inp, int B,
+                                     int T, int C, int NH) {
+    // TODO (A1): attention_forward
+    // HINT: a head's queries, keys and values are hs neighbouring floats at h * hs of each C; take
+    // the largest score off before expf.
+	const int hs = C / NH, stride = 3 * C;
+	for (int b = 0; b < B; b++)
+	for (int h = 0; h < NH; h++)
+	for (int t = 0; t < T; t++) {
+		const float *q = inp + (size_t)(b * T + t) * stride + h * hs;
+		float *y = out + (size_t)(b * T + t) * C + h * hs;
+		float *pre = preatt + ((size_t)(b * NH + h) * T + t) * T;
+		float *a = att + ((size_t)(b * NH + h) * T + t) * T;
+		Running r = { -INFINITY, 0.0f };
+		for (int i = 0; i < hs; i++)
+			y[i] = 0.0f;
+		for (int t2 = 0; t2 < T; t2++) {
+			if (t2 > t) {
+				pre[t2] = -INFINITY;	// masked
+				continue;
+			}
+			const float *k = inp + (size_t)(b * T + t2) * stride + C + h * hs;
+			const float *v = k + C;
+			pre[t2] = dot(q, k, hs) / sqrtf((float)hs);
+			float shrink = running_add(&r, pre[t2]);
+			float share = expf(pre[t2] - r.max);
+			for (int i = 0; i < hs; i++)
+				y[i] = y[i] * shrink + share * v[i];
+		}
+		for (int i = 0; i < hs; i++)
+			y[i] /= r.sum;
+		for (int t2 = 0; t2 < T; t2++)
+			a[t2] = expf(pre[t2] - r.max) / r.sum;	// exp(-inf) is 0
+	}
+}
+
+// dinp (B,T,3C), dpreatt (B,NH,T,T), datt (B,NH,T,T) += from dout (B,T,C).
+// inp (B,T,3C); att (B,NH,T,T) as the forward left it.
+static inline void attention_backward(float *dinp, float *dpreatt, float *datt, const float *dout,
+                                      const float *inp, const float *att, int B, int T, int C,
+                                      int NH) {
+    // TODO (A2): attention_backward
+    // HINT: backwards through the three steps: values and att, softmax, queries and keys. With
+    // datt and dpreatt set to 0 before, what is in them is what arrived.
+    TODO("A2: attention_backward");
+}
+
+// out (N) = inp1 (N) + inp2 (N).
+static inline void residual_forward(float *out, const float *inp1, const float *inp2, size_t N) {
+    // TODO (A1): residual_forward
+    // HINT: element by element.
+	for (size_t i = N; i-- > 0;)
+		out[i] = inp2[i] + inp1[i];
+}
+
+// dinp1 (N), dinp2 (N) += from dout (N).
+static inline void residual_backward(float *dinp1, float *dinp2, const float *dout, size_t N) {
+    // TODO (A2): residual_backward
+    // HINT: a sum hands its gradient to both.
+    TODO("A2: residual_backward");
+}
+
+// out (N) = gelu(inp (N)), the tanh form:
+// gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
+static inline void gelu_forward(float *out, const float *inp, size_t N) {
+    // TODO (A1): gelu_forward
+    // HINT: tanhf of a float; the constants are above.
+	// (1 + tanh(u)) / 2 is the logistic function of 2u
+	for (size_t i = 0; i < N; i++) {
+		float x = inp[i], u = GELU_SCALE * x * (1.0f + GELU_CUBIC * x * x);
+		out[i] = x / (1.0f + expf(-2.0f * u));
+	}
+}
+
+// dinp (N) += from dout (N); inp (N) what the forward was given.
+static inline void gelu_backward(float *dinp, const float *inp, const float *dout, size_t N) {
+    // TODO (A2): gelu_backward
+    // HINT: x stands before the bracket and inside the tanh: a product of two functions of x.
+    TODO("A2: gelu_backward");
+}
+
+// probs (B,T,Vp) = softmax of the first V logits of each position; 0 for the padding.
+// logits (B,T,Vp), of any size: exp must not overflow.
+static inline void softmax_forward(float *probs, const float *logits, int B, int T, int V, int Vp) {
+    // TODO (A1): softmax_forward
+    // HINT: take the largest of the V logits off first.
+	for (int row = 0; row < B * T; row++) {
+		const float *z = logits + (size_t)row * Vp;
+		float *p = probs + (size_t)row * Vp;
+		Running r = { -INFINITY, 0.0f };
+		for (int v = 0; v < V; v++)
+			running_add(&r, z[v]);
+		for (int v = 0; v < Vp; v++)
+			p[v] = v < V ? expf(z[v] - r.max) / r.sum : 0.0f;
+	}
+}
+
+// losses (B,T) = -log(probs[b,t,targets[b,t]]), in nats.
+// probs (B,T,Vp), targets (B,T) tokens.
+static inline void crossentropy_forward(float *losses, const float *probs, const int *targets,
+                                        int B, int T, int Vp) {
+    // TODO (A1): crossentropy_forward
+    // HINT: rows of probs are Vp apart.
+	for (int row = 0; row < B * T; row++)
+		losses[row] = -0.69314718056f * log2f(probs[(size_t)row * Vp + targets[row]]);
+}
+
+// dlogits (B,T,Vp) += from dlosses (B,T), through the loss and the softmax at once; nothing is
+// added to the padding.
+// probs (B,T,Vp) as softmax_forward left them, targets (B,T) tokens.
+static inline void crossentropy_softmax_backward(float *dlogits, const float *dlosses,
+                                                 const float *probs, const int *targets, int B,
+                                                 int T, int V, int Vp) {
+    // TODO (A2): crossentropy_softmax_backward
+    // HINT: what the softmax says, less what it should have said.
+    TODO("A2: crossentropy_softmax_backward");
+}
+
+#endif

@@ -1,0 +1,291 @@
+// layers.h: two products of matrices with strides for everything, also inside the attention; macros for loops and
+// rows; fma; OpenMP where it is on.
+//
+// Shapes: B sequences in a batch, T positions, C channels, NH heads, OC output channels, V tokens,
+// Vp >= V the vocabulary padded for the hardware. Arrays are row-major and do not overlap.
+//
+// A forward writes its outputs. A backward adds to every gradient that it produces (names with d),
+// because a tensor may be used more than once: whoever starts a pass sets them to 0.
+#ifndef LLMC_LAYERS_H
+#define LLMC_LAYERS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "todo.h"
+
+#define FOR(i, n) for (size_t i = 0; i < (size_t)(n); i++)
+#define ROW(array, i, width) ((array) + (size_t)(i) * (size_t)(width))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#define LAYERNORM_EPS 1e-5f
+#define GELU_SCALE 0.79788456080286536f  // sqrt(2 / pi)
+#define GELU_CUBIC 0.044715f
+
+// Given: the sum of x[i] * y[i], over n floats of each.
+static inline float dot(const float *x, const float *y, size_t n) {
+    float sum = 0.0f;
+    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+// Given: y (n) += a * x (n).
+static inline void axpy(float *y, float a, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+// out (B,T,C) = wte[inp[b,t]] + wpe[t].
+// inp (B,T) tokens, wte (V,C), wpe (at least T, C).
+static inline void encoder_forward(float *out, const int *inp, const float *wte, const float *wpe,
+                                   int B, int T, int C) {
+    // TODO (A1): encoder_forward
+    // HINT: row inp[b,t] of wte, row t of wpe.
+    FOR(i, B * T) FOR(c, C) ROW(out, i, C)[c] = ROW(wte, inp[i], C)[c] + ROW(wpe, i % T, C)[c];
+}
+
+// dwte (V,C), dwpe (at least T, C) += from dout (B,T,C); inp (B,T) tokens.
+static inline void encoder_backward(float *dwte, float *dwpe, const float *dout, const int *inp,
+                                    int B, int T, int C) {
+    // TODO (A2): encoder_backward
+    // HINT: a token that occurs twice gets both gradients, a position those of all sequences.
+    FOR(c, C) FOR(i, B * T) {
+        ROW(dwte, inp[i], C)[c] += ROW(dout, i, C)[c];
+        ROW(dwpe, i % T, C)[c] += ROW(dout, i, C)[c];
+    }
+}
+
+// out (B,T,C) = (inp - mean) * rstd * weight + bias, each position by itself.
+// mean (B,T) over the channels; rstd (B,T) = 1 / sqrt(variance + 1e-5), the variance divided by C.
+// inp (B,T,C), weight (C), bias (C).
+static inline void layernorm_forward(float *out, float *mean, float *rstd, const float *inp,
+                                     const float *weight, const float *bias, int B, int T, int C) {
+    // TODO (A1): layernorm_forward
+    // HINT: the variance is the mean of (inp - mean)^2; 1e-5 is added to it, under the root.
+    FOR(i, B * T) {
+        const float *x = ROW(inp, i, C);
+        double m = 0, var = 0;
+        FOR(c, C) m += x[c];
+        m /= C;
+        FOR(c, C) var += (x[c] - m) * (x[c] - m);
+        var /= C;
+        mean[i] = m;
+        rstd[i] = 1 / sqrt(var + LAYERNORM_EPS);
+        FOR(c, C) ROW(out, i, C)[c] = fmaf((x[c] - mean[i]) * rstd[i], weight[c], bias[c]);
+    }
+}
+
+// dinp (B,T,C), dweight (C), dbias (C) += from dout (B,T,C).
+// inp (B,T,C), weight (C); mean, rstd (B,T) as the forward left them.
+static inline void layernorm_backward(float *dinp, float *dweight, float *dbias, const float *dout,
+                                      const float *inp, const float *weight, const float *mean,
+                                      const float *rstd, int B, int T, int C) {
+    // TODO (A2): layernorm_backward
+    // HINT: mean and rstd depend on inp, too: of dnorm = dout * weight two means over the channels
+    // are taken off.
+    FOR(i, B * T) {
+        const float *x = ROW(inp, i, C), *d = ROW(dout, i, C), m = mean[i], r = rstd[i];
+        float a = 0, z = 0;
+        FOR(c, C) a = fmaf(d[c], weight[c], a), z = fmaf(d[c] * weight[c], (x[c] - m) * r, z);
+        FOR(c, C) ROW(dinp, i, C)[c] += r * (d[c] * weight[c] - (a + (x[c] - m) * r * z) / C);
+    }
+    FOR(c, C) FOR(i, B * T) {
+        dbias[c] += ROW(dout, i, C)[c];
+        dweight[c] = fmaf(ROW(dout, i, C)[c], (ROW(inp, i, C)[c] - mean[i]) * rstd[i], dweight[c]);
+    }
+}
+
+// A matrix somewhere in a larger array: element (i,j) is at[i * down + j * right].
+typedef struct {
+    const float *at;
+    size_t down, right;
+} Matrix;
+
+// c (n,m) = scale * a (n,k) times b (k,m) + start (m); rows of c are `down` apart; start may be NULL.
+static inline void product(float *c, size_t down, Matrix a, Matrix b, const float *start, float scale, size_t n,
+                           size_t k, size_t m) {
+#ifdef _OPENMP
+#pragma omp parallel for
+#endif
+    FOR(i, n) {
+        FOR(j, m) {
+            float sum = 0;
+            FOR(l, k) sum += a.at[i * a.down + l * a.right] * b.at[l * b.down + j * b.right];
+            c[i * down + j] = scale * sum + (start ? start[j] : 0);
+        }
+    }
+}
+
+// out (B,T,OC) = inp (B,T,C) times weight (OC,C) transposed, + bias (OC); bias may be NULL.
+static inline void matmul_forward(float *out, const float *inp, const float *weight,
+                                  const float *bias, int B, int T, int C, int OC) {
+    // TODO (A1): matmul_forward
+    // HINT: both inp's row and weight's row are C long: a dot product for each output.
+    product(out, OC, (Matrix){inp, C, 1}, (Matrix){weight, 1, C}, bias, 1, (size_t)B * T, C, OC);
+}
+
+// c (n,m) += scale * a (n,k) times b (k,m); rows of c are `down` apart.
+static inline void add_product(float *c, size_t down, Matrix a, Matrix b, float scale, size_t n, size_t k, size_t m) {
+#ifdef _OPENMP
+#pragma omp parallel for
+#endif
+    FOR(i, n) {
+        FOR(j, m) {
+            float sum = 0;
+            FOR(l, k) sum += a.at[i * a.down + l * a.right] * b.at[l * b.down + j * b.right];
+            c[i * down + j] += scale * sum;
+        }
+    }
+}
+
+// dinp (B,T,C), dweight (OC,C), dbias (OC) += from dout (B,T,OC); dbias may be NULL.
+// inp (B,T,C), weight (OC,C).
+static inline void matmul_backward(float *dinp, float *dweight, float *dbias, const float *dout,
+                                   const float *inp, const float *weight, int B, int T, int C,
+                                   int OC) {
+    // TODO (A2): matmul_backward
+    // HINT: three gradients: of inp a sum over outputs, of weight and bias sums over positions.
+    const Matrix turned_d = {dout, 1, OC};
+    const float one = 1;
+    const Matrix ones = {&one, 0, 0}; // as many as you like
+    add_product(dinp, C, (Matrix){dout, OC, 1}, (Matrix){weight, C, 1}, 1, (size_t)B * T, OC, C);
+    add_product(dweight, C, turned_d, (Matrix){inp, C, 1}, 1, OC, (size_t)B * T, C);
+    if (dbias) add_product(dbias, 1, turned_d, ones, 1, OC, (size_t)B * T, 1);
+}
+
+// Causal self-attention: a position looks at itself and at those before it.
+// out (B,T,C) = att times the values, the heads side by side.
+// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is not written.
+// att (B,NH,T,T) = softmax of preatt over t2 <= t; 0 for t2 > t.
+// inp (B,T,3C): queries, keys, values, C each; head h holds C / NH neighbouring channels of each.
+static inline void attention_forward(float *out, float *preatt, float *att, const float *inp, int B,
+                                     int T, int C, int NH) {
+    // TODO (A1): attention_forward
+    // HINT: a head's queries, keys and values are hs neighbouring floats at h * hs of each C; take
+    // the largest score off before expf.
+    const size_t hs = C / NH;
+    FOR(b, B) FOR(h, NH) {
+        const float *q = ROW(inp, b, T * 3 * C) + h * hs;
+        const Matrix queries = {q, 3 * C, 1}, turned_keys = {q + C, 1, 3 * C}, values = {q + 2 * C, 3 * C, 1};
+        float *scores = ROW(preatt, b * NH + h, T * T), *shares = ROW(att, b * NH + h, T * T);
+        product(scores, T, queries, turned_keys, NULL, 1 / sqrtf(hs), T, hs, T);
+        FOR(t, T) {
+            float *z = ROW(scores, t, T), *p = ROW(shares, t, T), max = z[0], sum = 0;
+            FOR(s, t + 1) max = MAX(max, z[s]);
+            FOR(s, T) p[s] = s > t ? 0 : expf(z[s] - max);
+            FOR(s, T) sum += p[s];
+            FOR(s, T) p[s] /= sum;
+        }
+        product(ROW(out, b, T * C) + h * hs, C, (Matrix){shares, T, 1}, values, NULL, 1, T, T, hs);
+    }
+}
+
+// dinp (B,T,3C), dpreatt (B,NH,T,T), datt (B,NH,T,T) += from dout (B,T,C).
+// inp (B,T,3C); att (B,NH,T,T) as the forward left it.
+static inline void attention_backward(float *dinp, float *dpreatt, float *datt, const float *dout,
+                                      const float *inp, const float *att, int B, int T, int C,
+                                      int NH) {
+    // TODO (A2): attention_backward
+    // HINT: backwards through the three steps: values and att, softmax, queries and keys. With
+    // datt and dpreatt set to 0 before, what is in them is what arrived.
+    const size_t hs = C / NH;
+    FOR(b, B) FOR(h, NH) {
+        const size_t start = b * T * 3 * C + h * hs, square = (b * NH + h) * T * T;
+        const float *q = inp + start, *k = q + C, *v = k + C, *d = ROW(dout, b, T * C) + h * hs;
+        float *dq = dinp + start, *dk = dq + C, *dv = dk + C;
+        const Matrix dy = {d, C, 1}, turned_values = {v, 1, 3 * C};
+        // row by row, because a row ends at t
+        FOR(t, T) {
+            const Matrix dyt = {ROW(d, t, C), C, 1};
+            float *da = datt + square + t * T, *dz = dpreatt + square + t * T;
+            const float *p = att + square + t * T;
+            add_product(da, T, dyt, turned_values, 1, 1, hs, t + 1);
+            const float along = dot(p, da, t + 1);
+            FOR(s, t + 1) dz[s] = fmaf(p[s], da[s] - along, dz[s]);
+        }
+        // whole squares: behind t there are zeros
+        const Matrix dscores = {dpreatt + square, T, 1}, turned_dscores = {dpreatt + square, 1, T};
+        add_product(dq, 3 * C, dscores, (Matrix){k, 3 * C, 1}, 1 / sqrtf(hs), T, T, hs);
+        add_product(dk, 3 * C, turned_dscores, (Matrix){q, 3 * C, 1}, 1 / sqrtf(hs), T, T, hs);
+        add_product(dv, 3 * C, (Matrix){att + square, 1, T}, dy, 1, T, T, hs);
+    }
+}
+
+// out (N) = inp1 (N) + inp2 (N).
+static inline void residual_forward(float *out, const float *inp1, const float *inp2, size_t N) {
+    // TODO (A1): residual_forward
+    // HINT: element by element.
+    FOR(i, N) out[i] = inp1[i] + inp2[i];
+}
+
+// dinp1 (N), dinp2 (N) += from dout (N).
+static inline void residual_backward(float *dinp1, float *dinp2, const float *dout, size_t N) {
+    // TODO (A2): residual_backward
+    // HINT: a sum hands its gradient to both.
+    FOR(i, N) dinp1[i] += dout[i], dinp2[i] += dout[i];
+}
+
+#define CUBED(x) ((x) * (x) * (x))
+#define GELU_INNER(x) (GELU_SCALE * fmaf(GELU_CUBIC, CUBED(x), x))
+
+// out (N) = gelu(inp (N)), the tanh form:
+// gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
+static inline void gelu_forward(float *out, const float *inp, size_t N) {
+    // TODO (A1): gelu_forward
+    // HINT: tanhf of a float; the constants are above.
+    FOR(i, N) out[i] = inp[i] * fmaf(0.5f, tanhf(GELU_INNER(inp[i])), 0.5f);
+}
+
+#define GELU_INNER_SLOPE(x) (GELU_SCALE * fmaf(3 * GELU_CUBIC, (x) * (x), 1))
+
+// dinp (N) += from dout (N); inp (N) what the forward was given.
+static inline void gelu_backward(float *dinp, const float *inp, const float *dout, size_t N) {
+    // TODO (A2): gelu_backward
+    // HINT: x stands before the bracket and inside the tanh: a product of two functions of x.
+    FOR(i, N) {
+        const float x = inp[i], h = tanhf(GELU_INNER(x));
+        dinp[i] = fmaf(0.5f * dout[i], fmaf(x * fmaf(-h, h, 1), GELU_INNER_SLOPE(x), 1 + h), dinp[i]);
+    }
+}
+
+// probs (B,T,Vp) = softmax of the first V logits of each position; 0 for the padding.
+// logits (B,T,Vp), of any size: exp must not overflow.
+static inline void softmax_forward(float *probs, const float *logits, int B, int T, int V, int Vp) {
+    // TODO (A1): softmax_forward
+    // HINT: take the largest of the V logits off first.
+#ifdef _OPENMP
+#pragma omp parallel for
+#endif
+    FOR(i, B * T) {
+        const float *z = ROW(logits, i, Vp);
+        float max = z[0];
+        double sum = 0;
+        FOR(v, V) max = MAX(max, z[v]);
+        FOR(v, V) sum += expf(z[v] - max);
+        const float log_sum = logf(sum);
+        FOR(v, V) ROW(probs, i, Vp)[v] = expf(z[v] - max - log_sum);
+        for (int v = V; v < Vp; v++) ROW(probs, i, Vp)[v] = 0;
+    }
+}
+
+// losses (B,T) = -log(probs[b,t,targets[b,t]]), in nats.
+// probs (B,T,Vp), targets (B,T) tokens.
+static inline void crossentropy_forward(float *losses, const float *probs, const int *targets,
+                                        int B, int T, int Vp) {
+    // TODO (A1): crossentropy_forward
+    // HINT: rows of probs are Vp apart.
+    FOR(i, B * T) losses[i] = -logf(ROW(probs, i, Vp)[targets[i]]);
+}
+
+// dlogits (B,T,Vp) += from dlosses (B,T), through the loss and the softmax at once; nothing is
+// added to the padding.
+// probs (B,T,Vp) as softmax_forward left them, targets (B,T) tokens.
+static inline void crossentropy_softmax_backward(float *dlogits, const float *dlosses,
+                                                 const float *probs, const int *targets, int B,
+                                                 int T, int V, int Vp) {
+    // TODO (A2): crossentropy_softmax_backward
+    // HINT: what the softmax says, less what it should have said.
+    FOR(i, B * T) FOR(v, V) ROW(dlogits, i, Vp)[v] += dlosses[i] * (ROW(probs, i, Vp)[v] - ((int)v == targets[i]));
+}
+
+#endif
