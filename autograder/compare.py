@@ -205,8 +205,8 @@ def close(
             got_shape = _of_input(seen, f"{name}_{kind}_shape", text)
         expect(got.dtype == dtype and got_shape.dtype == shape.dtype, "no tensor", input=text)
         if got_shape.tolist() != shape.tolist() or got.size != want.size:
-            lines = {"got": _shape(got_shape), "expected": _shape(shape)}
-            raise Mismatch("the shape", input=text, hint=hint, **lines)
+            got_text, expected = _shape(got_shape), _shape(shape)
+            raise Mismatch("the shape", input=text, got=got_text, expected=expected, hint=hint)
         good = np.abs(got.astype(np.float64) - want) <= allowed(want, bound)
         if not good.all():
             raise _tensors_differ(got, want.astype(dtype), good, shape, input=text, hint=hint)
@@ -215,7 +215,8 @@ def close(
 def allowed(want: Array, bound: float) -> Array:
     """How far each element may be off: the bound times its size plus the tensor's (root mean
     square) plus REST."""
-    return bound * (np.abs(want) + np.sqrt(np.mean(np.square(want))) + REST)
+    size = float(np.sqrt(np.mean(np.square(want))))
+    return np.asarray(bound * (np.abs(want) + size + REST))
 
 
 def close_all(seen: Seen, kind: str, hint: str, *, bounds: Mapping[str, float] = CLOSE) -> None:

@@ -138,7 +138,7 @@ static inline void attention_forward(float *out, float *preatt, float *att, cons
             for (int h = 0; h < NH; h++) {
                 const float *q = inp + ((size_t)b * T + t) * 3 * C + h * hs;
                 size_t cell = (((size_t)b * NH + h) * T + t) * T;
-                // pass 1: scores and the largest
+                // scores and the largest
                 float max = 0;
                 for (int s = 0; s <= t; s++) {
                     const float *k = inp + ((size_t)b * T + s) * 3 * C + C + h * hs;
@@ -149,14 +149,14 @@ static inline void attention_forward(float *out, float *preatt, float *att, cons
                     preatt[cell + s] = score[s];
                     max = s == 0 || score[s] > max ? score[s] : max;
                 }
-                // pass 2: powers and their sum
+                // powers and their sum
                 float sum = 0;
                 for (int s = 0; s <= t; s++)
                     sum += score[s] = expf(score[s] - max);
-                // pass 3: shares
+                // shares
                 for (int s = 0; s < T; s++)
                     att[cell + s] = s > t ? 0 : score[s] / sum;
-                // pass 4: values
+                // values
                 for (int i = 0; i < hs; i++) {
                     float val = 0;
                     for (int s = 0; s <= t; s++)
