@@ -19,8 +19,8 @@
 #define GELU_SCALE 0.79788456080286536f  // sqrt(2 / pi)
 #define GELU_CUBIC 0.044715f
 
-// Given: the sum of x[i] * y[i], over n floats of each. Eight sums side by side are what a processor
-// adds at once; a compiler may not change the order of one sum by itself.
+// Given: the sum of x[i] * y[i], over n floats of each. Eight sums side by side are what a
+// processor adds at once; a compiler may not change the order of one sum by itself.
 static inline float dot(const float *x, const float *y, size_t n) {
     float lanes[8] = {0.0f}, sum = 0.0f;
     size_t i = 0;
