@@ -37,6 +37,7 @@ HEADS = (
     ("edge_one", "", (1, 1, 1), 1, 4.0),
     ("edge_hs_1", "", (2, 3, 4), 4, 4.0),
     ("edge_large", ", scores up to 700", (1, 6, 8), 1, 32.0),
+    ("edge_low", ", scores near -250", (3, 1, 8), 1, 32.0),  # keys are the opposite of queries
 )
 LOGITS = (
     ("plain", "", (2, 3, 5), 5, 0.0, 4.0),
@@ -124,7 +125,10 @@ def heads_text(shape: tuple[int, int, int], NH: int, more: str) -> str:
 def attention_forward(seed: int) -> Values:
     values: Values = {}
     for i, (name, more, (B, T, C), NH, scale) in enumerate(HEADS):
-        preatt, att, out = attended(Draw(seed, 10_000 * i)(B, T, 3 * C, scale=scale), NH)
+        inp = Draw(seed, 10_000 * i)(B, T, 3 * C, scale=scale)
+        if name == "edge_low":
+            inp[..., C : 2 * C] = -inp[..., :C]
+        preatt, att, out = attended(inp, NH)
         values[f"{name}_text"] = said(heads_text((B, T, C), NH, more))
         for tensor, value in (("preatt", preatt), ("att", att), ("out", out)):
             values[f"{name}_{tensor}_f64"] = value.ravel()

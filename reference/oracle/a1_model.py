@@ -8,8 +8,25 @@ import numpy as np
 from tiny import EXAMS, FRESH, INITIAL, Tiny
 
 from reference.oracle.a0 import Values, Words, i32
-from reference.oracle.a1_autograd_py import ORIGIN, Array, cross_entropy, log_shares, said
-from reference.oracle.a1_model_py import DRAWN, Weights, gpt2, initial, many, normals
+from reference.oracle.a1_autograd_py import (
+    ORIGIN,
+    Array,
+    cross_entropy,
+    gelu,
+    log_shares,
+    said,
+)
+from reference.oracle.a1_layers import attended
+from reference.oracle.a1_model_py import (
+    DRAWN,
+    Weights,
+    gpt2,
+    initial,
+    linear,
+    many,
+    norm,
+    normals,
+)
 
 MAGIC, VERSION = 20240326, 3
 MULTIPLE = 128
@@ -58,7 +75,8 @@ def write(seed: int) -> Values:
     sizes = FIRST.maxT, FIRST.V, FIRST.L, FIRST.NH, FIRST.C, padded(FIRST.V)
     head[:8] = MAGIC, VERSION, *sizes
     counts = {"read": many(256 + params.size), "beyond": many(0), "unchanged": many(1)}
-    return counts | {"header": head, "params": params}
+    older = np.frombuffer(b"older", np.uint8)
+    return counts | {"older": older} | {"header": head, "params": params}
 
 
 def normals_in_c(seed: int) -> Values:
@@ -72,6 +90,41 @@ def normals_in_c(seed: int) -> Values:
 
 def init(seed: int) -> Values:
     return layout(FRESH, 8) | {"params": in_file(FRESH, initial(FRESH, seed % 2**32), 8)}
+
+
+def kept(tiny: Tiny, weights: Weights, ids: Array) -> dict[str, list[Array]]:
+    """What the backward pass finds of each layer, by the names of Activations."""
+    found: dict[str, list[Array]] = {}
+
+    def keep(name: str, x: Array) -> Array:
+        found.setdefault(name, []).append(x)
+        return x
+
+    def keep_norm(name: str, weight: str, x: Array) -> Array:
+        keep(f"{name}_mean", x.mean(-1))
+        keep(f"{name}_rstd", 1 / np.sqrt(x.var(-1) + 1e-5))
+        return keep(name, norm(x, weights, weight))
+
+    x = weights["wte.weight"][ids] + weights["wpe.weight"][: ids.shape[1]]
+    keep("encoded", x)
+    for i in range(tiny.L):
+        ln1 = keep_norm("ln1", f"h.{i}.ln_1", x)
+        qkv = keep("qkv", linear(ln1, weights, f"h.{i}.attn.c_attn"))
+        _, att, atty = attended(qkv, tiny.NH)
+        keep("att", att)
+        x = keep("residual2", x + linear(keep("atty", atty), weights, f"h.{i}.attn.c_proj"))
+        ln2 = keep_norm("ln2", f"h.{i}.ln_2", x)
+        hidden = keep("fch_gelu", gelu(keep("fch", linear(ln2, weights, f"h.{i}.mlp.c_fc"))))
+        x = keep("residual3", x + linear(hidden, weights, f"h.{i}.mlp.c_proj"))
+    keep_norm("lnf", "ln_f", x)
+    return found
+
+
+def squares(sample: str, tiny: Tiny, weights: Weights, ids: Array) -> Values:
+    return {
+        f"{sample}_{name}_squares_f64": np.array([np.sum(layer**2) for layer in layers])
+        for name, layers in kept(tiny, weights, ids).items()
+    }
 
 
 def forward(seed: int) -> Values:
@@ -89,9 +142,12 @@ def forward(seed: int) -> Values:
         "plain_probs_f64": probs.ravel(),
         "plain_losses_f64": losses.ravel(),
         "plain_mean_loss_f64": np.array([losses.mean()]),
+        "edge_kept_text": said("the same, squares of what a layer keeps, added up"),
+        **squares("edge_kept", FIRST, weights, x),
         "edge_smaller_text": said("the same model, then a batch (1,4)"),
         "edge_smaller_logits_f64": few.ravel(),
         "edge_smaller_mean_loss_f64": np.array([few_loss]),
+        **squares("edge_smaller", FIRST, weights, x.reshape(1, -1)[:, :4]),
         "edge_bare_text": said("the same without targets"),
         "edge_bare_logits_f64": logits.ravel(),
         "edge_bare_mean_loss_f64": np.array([-1.0]),

@@ -36,6 +36,7 @@ def build_refused(seen: Seen) -> None:
         heads="12 channels for 5 heads",
         padding="fewer rows than tokens",
         nan="a parameter that is NaN",
+        infinity="a parameter that is infinite",
         short="a file that ends one float early",
         long="a file that is one float too long",
         missing="no such file",
@@ -48,10 +49,19 @@ def write(seen: Seen) -> None:
     same(seen, "read", input="how much is there", hint="close the file before it is renamed")
     same(seen, "beyond", input="whether there is more", hint="nothing behind the parameters")
     same(seen, "unchanged", input="whether the model is as it was", hint="only read it")
+    text = "an older file, for who opened it before"
+    same(seen, "older", input=text, hint="write beside it, then rename", at="byte")
 
 
 def write_refused(seen: Seen) -> None:
-    refused(seen, "a path that can be written", no_folder="a folder that is not there")
+    refused(
+        seen,
+        "a path that can be written",
+        no_folder="a folder that is not there",
+        folder="the path of a folder",
+        full="a disk that is full after the header",
+        full_late="a disk that is full before the last byte",
+    )
 
 
 def _drawn(seen: Seen, name: str, text: str, hint: str) -> None:
@@ -88,7 +98,7 @@ def forward(seen: Seen) -> None:
 
 
 def forward_edges(seen: Seen) -> None:
-    hint = "with the B and T of this call; without targets mean_loss is -1"
+    hint = "l * B * T * C with the B and T of this call; without targets mean_loss is -1"
     close_all(seen, "edge", hint, bounds=CLOSE_C)
     same(seen, "padding", input="logits of the padding that are not 0", hint="set them to 0")
 

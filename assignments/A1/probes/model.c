@@ -1,7 +1,10 @@
 // model.c: observes the forward half of llmc/model.h.
 #include "llmc/model.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "given.h"
 #include "given_model.h"
@@ -111,6 +114,11 @@ static void given_nan(int32_t *header, float *params) {
     params[77] = NAN;
 }
 
+static void given_infinity(int32_t *header, float *params) {
+    (void)header;
+    params[78] = -INFINITY;
+}
+
 static void case_build_refused(uint64_t seed) {
     static const struct {
         const char *name;
@@ -125,6 +133,7 @@ static void case_build_refused(uint64_t seed) {
         {"heads", given_heads, 0},
         {"padding", given_padding, 0},
         {"nan", given_nan, 0},
+        {"infinity", given_infinity, 0},
         {"short", NULL, -1},
         {"long", NULL, 1},
     };
@@ -142,9 +151,26 @@ static void call_write(const char *path) {
     free(model.params_memory);
 }
 
+// Where so many bytes less fit into a file than a checkpoint has.
+static void call_write_full(const char *missing) {
+    GPT2 model;
+    given_model(&model, given_exams[0], 0);
+    const rlim_t bytes = 256 * sizeof(int32_t) + model.num_parameters * sizeof(float);
+    const struct rlimit most = {bytes - (rlim_t)atoi(missing), bytes};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &most) != 0) abort();
+    gpt2_write_checkpoint(&model, GIVEN_PATH);
+    free(model.params_memory);
+}
+
 static void case_write(uint64_t seed) {
     GPT2 model;
     given_model(&model, given_exams[0], seed);
+    FILE *older = given_file(GIVEN_PATH);  // that somebody reads meanwhile
+    given_write(older, "older", 1, 5);
+    fclose(older);
+    older = fopen(GIVEN_PATH, "rb");
+    if (older == NULL) abort();
     int32_t header[256] = {0};
     const size_t count = model.num_parameters;
     float *params = given_same(0.0f, count);
@@ -159,8 +185,16 @@ static void case_write(uint64_t seed) {
     observe_f32("params", params, count);
     fclose(file);
     observe_int("unchanged", model.num_parameters == count);
+    char text[16] = {0};
+    observe_u8("older", text, fread(text, 1, sizeof(text), older));
+    fclose(older);
     observe_ending("good", call_write, GIVEN_PATH);
     observe_ending("no_folder", call_write, "no-such-folder/model.bin");
+    if (mkdir("folder.bin", 0700) != 0) abort();
+    fclose(given_file("folder.bin/file"));
+    observe_ending("folder", call_write, "folder.bin");
+    observe_ending("full", call_write_full, "20000");
+    observe_ending("full_late", call_write_full, "1");
     free(params);
     free(model.params_memory);
 }
@@ -213,23 +247,68 @@ static void case_init_refused(uint64_t seed) {
     observe_ending("no_head", call_init, "0");
 }
 
-// A model, then a smaller batch on the same model, and one without targets.
+// What a forward pass leaves for the backward pass: of each tensor the squares of each layer, added
+// up.
+static void observe_kept(const char *sample, const GPT2 *model, size_t B, size_t T) {
+    const Activations *a = &model->activations;
+    const size_t L = (size_t)model->config.num_layers, C = (size_t)model->config.channels;
+    const size_t n = B * T, shares = n * (size_t)model->config.num_heads * T;
+    const struct {
+        const char *name;
+        const float *tensor;
+        size_t layers, size;
+    } kept[] = {
+        {"encoded_squares", a->encoded, 1, n * C},
+        {"ln1_squares", a->ln1, L, n * C},
+        {"ln1_mean_squares", a->ln1_mean, L, n},
+        {"ln1_rstd_squares", a->ln1_rstd, L, n},
+        {"qkv_squares", a->qkv, L, 3 * n * C},
+        {"att_squares", a->att, L, shares},
+        {"atty_squares", a->atty, L, n * C},
+        {"residual2_squares", a->residual2, L, n * C},
+        {"ln2_squares", a->ln2, L, n * C},
+        {"ln2_mean_squares", a->ln2_mean, L, n},
+        {"ln2_rstd_squares", a->ln2_rstd, L, n},
+        {"fch_squares", a->fch, L, 4 * n * C},
+        {"fch_gelu_squares", a->fch_gelu, L, 4 * n * C},
+        {"residual3_squares", a->residual3, L, n * C},
+        {"lnf_squares", a->lnf, 1, n * C},
+        {"lnf_mean_squares", a->lnf_mean, 1, n},
+        {"lnf_rstd_squares", a->lnf_rstd, 1, n},
+    };
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+        float sums[8];
+        for (size_t l = 0; l < kept[i].layers; l++) {
+            const float *part = kept[i].tensor + l * kept[i].size;
+            double sum = 0.0;
+            for (size_t k = 0; k < kept[i].size; k++) sum += (double)part[k] * (double)part[k];
+            sums[l] = (float)sum;
+        }
+        observe_tensor(sample, kept[i].name, sums, kept[i].layers);
+    }
+}
+
+// A model whose padding is not 0, then a smaller batch on the same model, and one without targets.
 static void case_forward(uint64_t seed) {
     const GivenTiny s = given_exams[0];
     GPT2 model;
     given_model(&model, s, seed);
     int *x = given_batch(s, seed), *y = x + (size_t)s.B * s.T;
     const size_t B = (size_t)s.B, T = (size_t)s.T;
+    for (size_t i = (size_t)s.V * s.C; i < model.param_sizes[0]; i++) model.params.wte[i] = 1.0f;
     given_text(s);
     gpt2_forward(&model, x, y, B, T);
     observe_logits("plain_logits_f32", &model, B * T);
     observe_tensor("plain", "probs", model.activations.probs, B * T * 128);
     observe_tensor("plain", "losses", model.activations.losses, B * T);
     observe_tensor("plain", "mean_loss", &model.mean_loss, 1);
+    observe_sample("edge_kept", "the same, squares of what a layer keeps, added up");
+    observe_kept("edge_kept", &model, B, T);
     observe_sample("edge_smaller", "the same model, then a batch (1,4)");
     gpt2_forward(&model, x, y, 1, 4);
     observe_logits("edge_smaller_logits_f32", &model, 4);
     observe_tensor("edge_smaller", "mean_loss", &model.mean_loss, 1);
+    observe_kept("edge_smaller", &model, 1, 4);
     observe_sample("edge_bare", "the same without targets");
     gpt2_forward(&model, x, NULL, B, T);
     observe_logits("edge_bare_logits_f32", &model, B * T);
@@ -302,6 +381,7 @@ static void case_life(uint64_t seed) {
     gpt2_forward(&model, x, x + (size_t)s.B * s.T, (size_t)s.B, (size_t)s.T);
     gpt2_write_checkpoint(&model, GIVEN_PATH);
     observe_logits("logits", &model, (size_t)s.B * s.T);
+    gpt2_forward(&model, x, NULL, 1, 4);
     gpt2_free(&model);
     gpt2_init_random(&model, given_config(given_fresh), 1);
     gpt2_free(&model);

@@ -23,10 +23,12 @@ static int64_t observe_not_0(const float *values, size_t n) {
     return count;
 }
 
-// Zeros where there was nothing, and where there was something; and each tensor in its place.
+// Zeros where there was nothing, and where there was something; and each tensor in its place, also
+// where the first call is behind a smaller batch.
 static void case_zero_grad(uint64_t seed) {
     GPT2 m;
     given_forward(&m, given_exams[0], seed);
+    gpt2_forward(&m, m.inputs, NULL, 1, 4);
     gpt2_zero_grad(&m);
     observe_int("first", observe_not_0(m.grads_memory, m.num_parameters) +
                              observe_not_0(m.activation_grads_memory, m.num_activations));
@@ -89,7 +91,7 @@ static void case_backward(uint64_t seed) {
     observe_projected("edge_added", "gradients", &m, m.grads_memory, 0, NUM_PARAMETER_TENSORS,
                       seed);
     observe_sample("edge_smaller", "the same model, then a batch (1,4)");
-    int *x = given_batch(s, seed);
+    int *x = given_batch(s, seed) + s.T;  // the second sequence: layers differ from what is left
     gpt2_forward(&m, x, x + (size_t)s.B * s.T, 1, 4);
     gpt2_zero_grad(&m);
     gpt2_backward(&m);
