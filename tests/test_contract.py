@@ -94,6 +94,9 @@ def test_there_are_enough_mutants_and_variants() -> None:
     assert len(of_python) >= 52
     assert len(mutants.load("A1")) >= 60
     assert len(mutants.load("A2")) >= 80
+    for name in ("A1", "A2"):
+        of_c = [mutant for mutant in mutants.load(name) if mutant.file.endswith(".h")]
+        assert len(of_c) >= 120
     python = [name for name in variants("A0") if name.startswith("A0-py-")]
     assert min(len(python), len(variants("A0")) - len(python)) >= 12
     for name in ("A1", "A2"):
