@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -148,10 +148,13 @@ def tokens(text: str, language: re.Pattern[str]) -> list[tuple[str, int]]:
     return found
 
 
-def runs(words: Sequence[tuple[str, int]], length: int = RUN) -> Iterator[tuple[Run, int]]:
-    """Each run of `length` tokens, with the line that it starts in."""
+def runs(
+    words: Sequence[tuple[str, int]], length: int = RUN, first: Container[str] | None = None
+) -> Iterator[tuple[Run, int]]:
+    """Each run of `length` tokens, with the line that it starts in; of a first token in `first`."""
     for start in range(len(words) - length + 1):
-        yield tuple(word for word, _ in words[start : start + length]), words[start][1]
+        if first is None or words[start][0] in first:
+            yield tuple(word for word, _ in words[start : start + length]), words[start][1]
 
 
 def solutions(reference: Path) -> dict[Run, str]:
@@ -214,15 +217,17 @@ def leaks(secrets: Mapping[Run, str], pack: Mapping[str, Path]) -> list[str]:
 
     Every file is read as C and as Python, whatever it is: a handout may hold either.
     """
-    lengths = {len(run) for run in secrets}
+    firsts: dict[int, set[str]] = {}  # length of a run → the tokens that such runs begin with
+    for run in secrets:
+        firsts.setdefault(len(run), set()).add(run[0])
     faults = []
     for name, path in pack.items():
         text = _text(path)
         hits = [
             (line, secrets[run])
             for words in (tokens(text, C), tokens(text, PYTHON))
-            for length in lengths
-            for run, line in runs(words, length)
+            for length, first in firsts.items()
+            for run, line in runs(words, length, first)
             if run in secrets
         ]
         if hits:
