@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -22,13 +23,18 @@ from staff.trees import Tree
 HANDOUTS = sorted(handouts.FOLDER.glob("*.md"))
 A0 = handouts.FOLDER / "A0-data-and-randomness.md"
 PARTS = {("A0", "c"): A0} | {
-    (stage, "python"): handouts.FOLDER / f"{stage}-python.md" for stage in ("A0", "A1", "A2")
+    (stage, half): handouts.FOLDER / f"{stage}-{half}.md"
+    for stage, half in (("A0", "python"), ("A1", "c"), ("A1", "python"), ("A2", "python"))
 }
+C = {stage: path for (stage, part), path in PARTS.items() if part == "c"}
 PYTHON = {stage: path for (stage, part), path in PARTS.items() if part == "python"}
 FENCE = re.compile(r"^( *)```(.*)\n(?s:(.*?))^\1```$", re.MULTILINE)
 TODO = re.compile(r"(?://|#) TODO \((A\d)\): ([\w.]+)")
 API = re.compile(r"<!-- generated: api (\S+)(?: A\d)? -->")
+HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 NO_PITFALL = {"init_identity_permutation", "exp", "key", "gradients", "steps"}
+NO_PITFALL |= {"exam_logits", "exam_steps"}
+NO_PITFALL |= {f"exam_{group}" for group in ("embeddings", "attention", "mlp", "norms")}
 # All that the diagrams are written in: a small part of mermaid that every renderer knows.
 SHAPE = r"""(?:\(\["[^"]+"\]\)|\[\("[^"]+"\)\]|\["[^"]+"\]|\{"[^"]+"\})"""
 NODE = rf"(?!end\b|call\b|click\b|style\b|class\b|default\b)\w+{SHAPE}?"
@@ -128,6 +134,47 @@ def examples(path: Path) -> str:
     return "\n".join(lines)
 
 
+# The same in C: floats are near what is said, to at least four digits behind the point.
+AGREES_C = """
+static int agrees(const float *got, const double *said, int n, double bound) {
+    for (int i = 0; i < n; i++) {
+        if (!(fabs(got[i] - said[i]) <= bound)) return 0;
+    }
+    return 1;
+}
+"""
+
+
+def agrees_c(left: str, right: str) -> str:
+    """The condition in C that what stands left of an equation gives what is said."""
+    digits = max((len(number) for number in re.findall(r"\d\.(\d+)\b", right)), default=0)
+    bound = f"0.501e-{max(4, digits)}"
+    if right.startswith("{"):
+        return f"agrees({left}, (double[]){right}, {right.count(',') + 1}, {bound})"
+    return f"fabs(({left}) - ({right})) <= {bound}" if digits else f"({left}) == ({right})"
+
+
+def examples_c(path: Path) -> str:
+    """A program that prints the equations of a page in C which do not hold. Each knows what is
+    defined above it, up to a heading."""
+    text = path.read_text(encoding="utf-8")
+    headers = ("stdio.h", "math.h", *(f"llmc/{header}" for header in API.findall(text)))
+    lines = [f"#include <{header}>" for header in headers]
+    if "= {" in "\n".join(equations(path)):
+        lines.append(AGREES_C)
+    lines.append("int main(void) {\n{")
+    for found in sorted([*HEADING.finditer(text), *FENCE.finditer(text)], key=re.Match.start):
+        if found.re is HEADING:
+            lines.append("}\n{")
+        elif found[2] == "c define":
+            lines.append(found[3])
+        elif found[2] == "example":
+            for line in found[3].splitlines():
+                left, _, right = line.rpartition(" = ")
+                lines.append(f"if (!({agrees_c(left, right)})) puts({json.dumps(line)});")
+    return "\n".join([*lines, "}\nreturn 0;\n}\n"])
+
+
 def diagrams(path: Path) -> list[Fence]:
     return [fence for fence in fences(path) if fence.tag == "mermaid"]
 
@@ -175,7 +222,9 @@ def test_every_function_of_a_half_belongs_to_a_row(stage: str, half: str) -> Non
     found = [pair for path in files for pair in TODO.findall(path.read_text(encoding="utf-8"))]
     todo = [name for of, name in found if of == stage]
     items = [item for part, item in rubric.load(stage).items() if part.id == half]
-    assert set(todo) == {name for item in items for name in item.functions}
+    named = {name for item in items for name in item.functions}
+    assert set(todo) == named & set(todo)
+    assert named - set(todo) <= {name for of, name in found if of < stage}
     count = f"There are {len(todo)} functions{'' if half == 'c' else ' and methods'}."
     assert count in PARTS[stage, half].read_text(encoding="utf-8")
 
@@ -188,11 +237,11 @@ def test_the_first_handout_is_the_one_that_the_grader_names_and_leads_to_the_oth
     assert f"({PYTHON['A0'].name})" in head and "either order" in head
 
 
-@pytest.mark.parametrize("stage", PYTHON)
-def test_the_grader_names_the_handout_of_the_python_half(stage: str) -> None:
+@pytest.mark.parametrize(("stage", "half"), PARTS)
+def test_the_grader_names_the_handout_of_each_half(stage: str, half: str) -> None:
     loaded = rubric.load(stage)
-    (part,) = (part for part in loaded.parts if part.id == "python")
-    assert ROOT / loaded.handout(part) == PYTHON[stage]
+    (part,) = (part for part in loaded.parts if part.id == half)
+    assert ROOT / loaded.handout(part) == PARTS[stage, half]
 
 
 def test_links_between_handouts_lead_to_headings() -> None:
@@ -215,17 +264,10 @@ def test_a_program_prints_what_stands_below_it(
     assert RUN[program.tag](program.body, tmp_path) == output.body
 
 
-def test_the_equations_hold_in_c(tmp_path: Path) -> None:
-    lines = equations(A0)
-    sides = [line.rpartition(" = ")[::2] for line in lines]
-    tests = [
-        f"    if (!(({left}) == ({right}))) puts({i});" for i, (left, right) in enumerate(sides)
-    ]
-    shown = [t.replace(f"puts({i})", f'puts("{lines[i]}")') for i, t in enumerate(tests)]
-    headers = [f"llmc/{header}" for header in API.findall(A0.read_text(encoding="utf-8"))]
-    includes = "".join(f"#include <{header}>\n" for header in ("stdio.h", *headers))
-    source = f"{includes}int main(void) {{\n" + "\n".join(shown) + "\n    return 0;\n}\n"
-    assert run_c(source, tmp_path) == ""
+@pytest.mark.parametrize("stage", C)
+def test_the_equations_hold_in_c(stage: str, tmp_path: Path) -> None:
+    assert len(equations(C[stage])) > 0
+    assert run_c(examples_c(C[stage]), tmp_path) == ""
 
 
 @pytest.mark.parametrize("stage", PYTHON)
@@ -244,6 +286,16 @@ def test_an_equation_that_does_not_hold_is_found(tmp_path: Path) -> None:
     assert said == ["1 / 3 0.3333333333333333", "np.ones(2) [1. 1.]", "[2] [2]", "2.0 2.0", "6 6"]
 
 
+def test_an_equation_that_does_not_hold_in_c_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "x.md"
+    held = ["1.0 / 3 = 0.3333", "x = {1.0, 0.6667}", "2 + 2 = 4"]
+    wrong = ["1.0 / 3 = 0.3334", "x = {1.0, 0.6666}", "2 + 2 = 5", "x[0] / 0.0f = 1.0"]
+    define = "```c define\nfloat x[] = {1, 2 / 3.0f};\n```\n"
+    lines = "\n".join(held + wrong)
+    page.write_text(f"{define}```example\n{lines}\n```\n")
+    assert run_c(examples_c(page), tmp_path).splitlines() == wrong
+
+
 def test_the_worked_examples_of_the_generator_are_in_the_python_half() -> None:
     shown = {line.rpartition(" = ")[0] for line in equations(PYTHON["A0"])}
     calls = ["PCG32(0).state()", "PCG32(0).next_u32()", "PCG32(0).uniform()"]
@@ -254,9 +306,18 @@ def test_the_worked_examples_of_the_generator_are_in_the_python_half() -> None:
 @pytest.mark.parametrize("stage", ["A1", "A2"])
 def test_every_operation_has_an_example(stage: str) -> None:
     shown = "\n".join([examples(PYTHON[stage]), *(p.body for p, _ in programs())])
-    items = [item for _, item in rubric.load(stage).items()]
+    items = [item for part, item in rubric.load(stage).items() if part.id == "python"]
     names = {name.partition(".")[0] for item in items for name in item.functions}
     assert {name for name in names if not re.search(rf"(?i)\b{name}\(", shown)} == set()
+
+
+@pytest.mark.parametrize("stage", sorted(set(C) - {"A0"}))
+def test_every_function_in_c_has_an_example(stage: str) -> None:
+    tags = {"c define", "c run", "example"}
+    shown = "\n".join(fence.body for fence in fences(C[stage]) if fence.tag in tags)
+    items = [item for part, item in rubric.load(stage).items() if part.id == "c"]
+    names = {name for item in items for name in item.functions}
+    assert {name for name in names if f"{name}(" not in shown} == set()
 
 
 @pytest.mark.parametrize(("stage", "half"), PARTS)
@@ -264,9 +325,10 @@ def test_a_pitfalls_row_is_the_first_that_some_mutant_of_that_file_loses(
     stage: str, half: str
 ) -> None:
     named = pitfalls(PARTS[stage, half])
-    if made := mutants.load(stage):
-        assert named - {(m.file, m.loses[0]) for m in made} == set()
     (part,) = (part for part in rubric.load(stage).parts if part.id == half)
+    of_half = {Path(file).name for file in part.files}
+    if made := [mutant for mutant in mutants.load(stage) if mutant.file in of_half]:
+        assert named - {(m.file, m.loses[0]) for m in made} == set()
     files = {item.id: [Path(file).name for file in part.files_of(item)] for item in part.items}
     assert {(file, row) for file, row in named if file not in files[row]} == set()
     assert {row for _, row in named} == set(files) - NO_PITFALL
@@ -397,7 +459,8 @@ def test_the_golden_vector_is_printed_by_the_quoted_command(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("path", HANDOUTS, ids=lambda path: path.name)
 def test_fences_are_of_a_known_kind_and_text_is_wrapped(path: Path) -> None:
-    known = {"c", "python", *RUN, "output", "python define", "example", "sh", "mermaid", "text"}
+    known = {"c", "python", "c define", "python define", *RUN, "output", "example", "sh"}
+    known |= {"mermaid", "text"}
     assert {fence.tag for fence in fences(path)} <= known
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         short = len(line) <= 100 or line.startswith("|") or line.startswith("printf '#include")
