@@ -15,7 +15,7 @@ typedef struct {
 static const GivenTiny given_exams[] = {
     {"plain", 7, 19, 2, 3, 12, 2, 7},  {"edge_short", 9, 131, 1, 2, 6, 3, 4},
     {"edge_one", 4, 7, 1, 1, 5, 1, 1}, {"heads", 5, 128, 3, 4, 8, 2, 5},
-    {"odd", 6, 129, 1, 3, 9, 1, 5},    {"row", 16, 5, 2, 1, 4, 1, 16},
+    {"odd", 6, 129, 1, 3, 9, 1, 5},    {"row", 16, 5, 2, 1, 8, 1, 16},
 };
 #define GIVEN_EXAMS (sizeof(given_exams) / sizeof(given_exams[0]))
 

@@ -74,7 +74,7 @@ EXAMS = (  # C's: T below maxT, V a multiple of 128 or not, one head, one positi
     *TINY,
     Tiny("heads", maxT=5, V=128, L=3, NH=4, C=8, B=2, T=5),
     Tiny("odd", maxT=6, V=129, L=1, NH=3, C=9, B=1, T=5),
-    Tiny("row", maxT=16, V=5, L=2, NH=1, C=4, B=1, T=16),
+    Tiny("row", maxT=16, V=5, L=2, NH=1, C=8, B=1, T=16),
 )
 FRESH = Tiny("fresh", maxT=5, V=7, L=2, NH=2, C=4, B=1, T=5)  # drawn as GPT-2 is, in C
 STEPPED = Tiny("steps", maxT=4, V=5, L=1, NH=2, C=4, B=2, T=4)  # trained for three steps

@@ -174,7 +174,7 @@ static inline void matmul_backward(float *dinp, float *dweight, float *dbias, co
 
 // Causal self-attention: a position looks at itself and at those before it.
 // out (B,T,C) = att times the values, the heads side by side.
-// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is not written.
+// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is left open.
 // att (B,NH,T,T) = softmax of preatt over t2 <= t; 0 for t2 > t.
 // inp (B,T,3C): queries, keys, values, C each; head h holds C / NH neighbouring channels of each.
 static inline void attention_forward(float *out, float *preatt, float *att, const float *inp, int B,

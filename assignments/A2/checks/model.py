@@ -3,6 +3,9 @@
 from autograder.compare import CLOSE_C, Seen, close_all, refused, same
 
 STEPS = {"f32": 1e-4}  # of ten losses: each step starts from what rounding made of the last
+# Of a gradient along a direction, which may be small where the gradient is not: on a thousand seeds
+# right code, in float or double, reached 1.6e-5.
+ALONG = {"f32": 1e-4}
 LINES = "a pair for each tensor of Parameters, along two directions, all layers together"
 
 
@@ -19,11 +22,11 @@ def zero_grad(seen: Seen) -> None:
 
 
 def backward(seen: Seen) -> None:
-    close_all(seen, "plain", LINES, bounds=CLOSE_C)
+    close_all(seen, "plain", LINES, bounds=ALONG)
 
 
 def backward_edges(seen: Seen) -> None:
-    close_all(seen, "edge", LINES, bounds=CLOSE_C)
+    close_all(seen, "edge", LINES, bounds=ALONG)
     text = "gradients of the padding that are not 0"
     same(seen, "padding", input=text, hint="nothing flows there")
 
@@ -48,19 +51,19 @@ def update_decay(seen: Seen) -> None:
 
 
 def exam_embeddings(seen: Seen) -> None:
-    close_all(seen, "", "wte, wpe: wte gets a gradient at both ends", bounds=CLOSE_C)
+    close_all(seen, "", "wte, wpe: wte gets a gradient at both ends", bounds=ALONG)
 
 
 def exam_attention(seen: Seen) -> None:
-    close_all(seen, "", "qkvw, qkvb, attprojw, attprojb", bounds=CLOSE_C)
+    close_all(seen, "", "qkvw, qkvb, attprojw, attprojb", bounds=ALONG)
 
 
 def exam_mlp(seen: Seen) -> None:
-    close_all(seen, "", "fcw, fcb, fcprojw, fcprojb", bounds=CLOSE_C)
+    close_all(seen, "", "fcw, fcb, fcprojw, fcprojb", bounds=ALONG)
 
 
 def exam_norms(seen: Seen) -> None:
-    close_all(seen, "", "weight and bias of the norm", bounds=CLOSE_C)
+    close_all(seen, "", "weight and bias of the norm", bounds=ALONG)
 
 
 def exam_steps(seen: Seen) -> None:

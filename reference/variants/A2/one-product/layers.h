@@ -23,10 +23,16 @@
 #define GELU_SCALE 0.79788456080286536f  // sqrt(2 / pi)
 #define GELU_CUBIC 0.044715f
 
-// Given: the sum of x[i] * y[i], over n floats of each.
+// Given: the sum of x[i] * y[i], over n floats of each. Eight sums side by side are what a
+// processor adds at once; a compiler may not change the order of one sum by itself.
 static inline float dot(const float *x, const float *y, size_t n) {
-    float sum = 0.0f;
-    for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+    float lanes[8] = {0.0f}, sum = 0.0f;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        for (size_t lane = 0; lane < 8; lane++) lanes[lane] += x[i + lane] * y[i + lane];
+    }
+    for (; i < n; i++) sum += x[i] * y[i];
+    for (size_t lane = 0; lane < 8; lane++) sum += lanes[lane];
     return sum;
 }
 
@@ -155,7 +161,7 @@ static inline void matmul_backward(float *dinp, float *dweight, float *dbias, co
 
 // Causal self-attention: a position looks at itself and at those before it.
 // out (B,T,C) = att times the values, the heads side by side.
-// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is not written.
+// preatt (B,NH,T,T) = query t . key t2 / sqrt(C / NH) for t2 <= t; the rest is left open.
 // att (B,NH,T,T) = softmax of preatt over t2 <= t; 0 for t2 > t.
 // inp (B,T,3C): queries, keys, values, C each; head h holds C / NH neighbouring channels of each.
 static inline void attention_forward(float *out, float *preatt, float *att, const float *inp, int B,

@@ -119,7 +119,8 @@ typedef struct {
 
 // Elements of each tensor of Parameters, in their order; returns the sum.
 static inline size_t parameter_sizes(size_t sizes[NUM_PARAMETER_TENSORS], GPT2Config config) {
-    const size_t L = (size_t)config.num_layers, C = (size_t)config.channels;
+    const size_t L = (size_t)config.num_layers;
+    const size_t C = (size_t)config.channels;
     const size_t found[NUM_PARAMETER_TENSORS] = {
         (size_t)config.padded_vocab_size * C,  // wte
         (size_t)config.max_seq_len * C,        // wpe
@@ -139,7 +140,7 @@ static inline size_t parameter_sizes(size_t sizes[NUM_PARAMETER_TENSORS], GPT2Co
         C,                                     // lnfb
     };
     size_t sum = 0;
-    for (int i = 0; i < NUM_PARAMETER_TENSORS; i++) sum += sizes[i] = found[i];
+    for (size_t i = 0; i < NUM_PARAMETER_TENSORS; i++) sum += sizes[i] = found[i];
     return sum;
 }
 
@@ -152,7 +153,7 @@ static inline void place_parameters(Parameters *params, float *memory,
         &params->ln2w,    &params->ln2b,    &params->fcw,      &params->fcb,
         &params->fcprojw, &params->fcprojb, &params->lnfw,     &params->lnfb,
     };
-    for (int i = 0; i < NUM_PARAMETER_TENSORS; i++) {
+    for (size_t i = 0; i < NUM_PARAMETER_TENSORS; i++) {
         *each[i] = memory;
         memory += sizes[i];
     }
@@ -161,7 +162,8 @@ static inline void place_parameters(Parameters *params, float *memory,
 // Elements of each tensor of Activations, in their order, for a batch (B,T); returns the sum.
 static inline size_t activation_sizes(size_t sizes[NUM_ACTIVATION_TENSORS], GPT2Config config,
                                       size_t B, size_t T) {
-    const size_t L = (size_t)config.num_layers, C = (size_t)config.channels;
+    const size_t L = (size_t)config.num_layers;
+    const size_t C = (size_t)config.channels;
     const size_t BT = B * T, Vp = (size_t)config.padded_vocab_size;
     const size_t scores = L * BT * (size_t)config.num_heads * T;
     const size_t found[NUM_ACTIVATION_TENSORS] = {
@@ -395,12 +397,12 @@ static inline void gpt2_take_batch(GPT2 *model, const int *inputs, const int *ta
             model->config.max_seq_len);
     }
     if (model->max_B == 0) {
-        size_t sizes[NUM_ACTIVATION_TENSORS];
+        size_t of_each[NUM_ACTIVATION_TENSORS];
         model->max_B = B;
         model->max_T = T;
-        model->num_activations = activation_sizes(sizes, model->config, B, T);
+        model->num_activations = activation_sizes(of_each, model->config, B, T);
         model->activations_memory = must_malloc(model->num_activations * sizeof(float));
-        place_activations(&model->activations, model->activations_memory, sizes);
+        place_activations(&model->activations, model->activations_memory, of_each);
         model->inputs = must_malloc(B * T * sizeof(int));
         model->targets = must_malloc(B * T * sizeof(int));
     }
