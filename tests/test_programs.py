@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -132,6 +133,17 @@ def test_training_takes_pythons_steps(programs: Path) -> None:
         for name in ("after.bin", "python.bin")
     )
     assert np.linalg.norm(c - python) < 1e-2 * np.linalg.norm(python - np.mean(python))
+
+
+def test_the_number_of_threads_changes_no_bit(programs: Path) -> None:
+    written = []
+    for threads in ("1", "2", "3"):
+        name = f"threads-{threads}.bin"
+        words = ("-B", "2", "-T", "8", "--steps", "3", "--checkpoint", name)
+        env = os.environ | {"OMP_NUM_THREADS": threads}
+        assert run(programs, "train_gpt2", *TRAINING, *words, env=env).returncode == 0
+        written.append((programs / name).read_bytes())
+    assert written[0] == written[1] == written[2]
 
 
 def test_a_line_for_each_step_and_a_sample(programs: Path) -> None:
