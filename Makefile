@@ -20,7 +20,7 @@ test_dataloader: ## build dev/test/test_dataloader
 test_gpt2: ## build dev/test/test_gpt2
 	@$(MAKE) -C dev/test $@
 
-OPENMP := $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -xc - -o /dev/null \
+OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -xc - -o /dev/null \
 	>/dev/null 2>&1 && echo -fopenmp)
 
 .PHONY: train_gpt2 generate
