@@ -22,10 +22,11 @@ from staff.trees import Tree
 
 HANDOUTS = sorted(handouts.FOLDER.glob("*.md"))
 A0 = handouts.FOLDER / "A0-data-and-randomness.md"
-PARTS = {("A0", "c"): A0} | {
+PARTS = {
     (stage, half): handouts.FOLDER / f"{stage}-{half}.md"
-    for stage, half in (("A0", "python"), ("A1", "c"), ("A1", "python"), ("A2", "python"))
-}
+    for stage in ("A0", "A1", "A2")
+    for half in ("c", "python")
+} | {("A0", "c"): A0}
 C = {stage: path for (stage, part), path in PARTS.items() if part == "c"}
 PYTHON = {stage: path for (stage, part), path in PARTS.items() if part == "python"}
 FENCE = re.compile(r"^( *)```(.*)\n(?s:(.*?))^\1```$", re.MULTILINE)
