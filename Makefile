@@ -57,8 +57,8 @@ quick: dev ## the tests that are over within a minute
 test: dev ## all tests
 	@$(PYTHON) -m pytest -n auto
 
-.PHONY: generate
-generate: dev ## write what is generated: llmc/, golden values, tables
+.PHONY: regenerate
+regenerate: dev ## write what is generated: llmc/, golden values, tables
 	@$(PYTHON) -m staff.strip
 	@$(PYTHON) -m staff.golden
 	@$(PYTHON) -m staff.handouts

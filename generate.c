@@ -45,11 +45,14 @@ static Cache make_cache(const GPT2Config c) {
 }
 
 static void free_cache(Cache *cache) {
-    float *const all[] = {
-        cache->keys, cache->values, cache->x,      cache->y,
-        cache->wide, cache->wide2,  cache->shares, cache->logits,
-    };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) free(all[i]);
+    free(cache->keys);
+    free(cache->values);
+    free(cache->x);
+    free(cache->y);
+    free(cache->wide);
+    free(cache->wide2);
+    free(cache->shares);
+    free(cache->logits);
 }
 
 // out (C): attention of the query (C) at position t, over keys and values (t + 1, C) kept so far.

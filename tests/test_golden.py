@@ -35,7 +35,7 @@ TORCH_NORMAL_3 = [
 
 def test_the_files_are_what_their_sources_give() -> None:
     for path, content in writer.files("A0").items():
-        assert path.read_bytes() == content, f"{path.name}: run `make generate`"
+        assert path.read_bytes() == content, f"{path.name}: run `make regenerate`"
 
 
 def test_published_words() -> None:

@@ -74,12 +74,12 @@ def operations(ad: ModuleType) -> SimpleNamespace:
         def __init__(self, by: float) -> None:
             self.by = by
 
-        def forward(self, x: Array) -> Array:
-            return self.by * x
+        def forward(self, one: Array) -> Array:
+            return self.by * one
 
-        def backward(self, grad: Array) -> tuple[Array, ...]:
+        def backward(self, arrived: Array) -> tuple[Array, ...]:
             calls[0] += 1
-            return (self.by * grad,)
+            return (self.by * arrived,)
 
     class Pair(ad.Operation):
         """a + 2 b."""
