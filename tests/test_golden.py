@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from autograder import observe, rubric, sandbox
-from autograder.build import Source, programs
-from autograder.run import REFERENCE, golden
+from autograder.build import Source
+from autograder.compare import Seen
+from autograder.run import REFERENCE, _checks, golden, programs
 from reference.oracle import a0
 from staff import golden as writer
 from staff.trees import BUILD
@@ -33,9 +36,10 @@ TORCH_NORMAL_3 = [
 ]  # fmt: skip
 
 
-def test_the_files_are_what_their_sources_give() -> None:
-    for path, content in writer.files("A0").items():
-        assert path.read_bytes() == content, f"{path.name}: run `make regenerate`"
+@pytest.mark.parametrize("assignment", rubric.assignments())
+def test_the_files_are_what_their_sources_give(assignment: str) -> None:
+    for path, content in writer.files(assignment).items():
+        assert writer.agree(path.read_bytes(), content), f"{path.name}: run `make regenerate`"
 
 
 def test_published_words() -> None:
@@ -101,6 +105,55 @@ def test_the_reference_agrees_with_the_oracle_on_any_seed(probe: str, seed: int,
             elif not (name == "eval_rows" and key.startswith(("inputs", "targets", "label"))):
                 off = np.flatnonzero(got != wanted)
                 assert off.size <= (4 if name == "softmax_distribution" else 0), f"{name}: {key}"
+
+
+ORACLES = {
+    (name, probe): cases for name in ("A1", "A2") for probe, cases in writer.oracle(name).items()
+}
+SEED = 4711
+
+
+@pytest.mark.parametrize(("assignment", "probe"), ORACLES)
+def test_every_row_accepts_the_reference_by_the_oracle_on_another_seed(
+    assignment: str, probe: str, tools
+) -> None:
+    """The checks themselves, with the oracle's values in the place of PyTorch's and golden ones."""
+    loaded, cases = rubric.load(assignment), ORACLES[assignment, probe]
+    credits = [c for _, item in loaded.items() for c in item.credits if c.probe == probe]
+    built = programs([Source(probe, loaded.probe(probe))], REFERENCE, tools, BUILD, 1)[probe]
+    names = sorted({credit.case for credit in credits} & set(cases))
+    forked = probe.endswith(rubric.PYTHON)
+    limits = sandbox.Limits()
+    runs = [observe.Case(built.binary, n, limits, SEED, leaks=True, forked=forked) for n in names]
+    seen = dict(zip(names, observe.run(runs, BUILD, 1), strict=True))
+    checks = _checks(loaded, probe)
+    for credit in (credit for credit in credits if credit.case in names):
+        wanted = cases[credit.case][1](SEED)
+        getattr(checks, credit.check)(Seen(seen[credit.case], wanted, built, None, True))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "probe"),
+    [("A1", "autograd_py"), ("A1", "model_py"), ("A2", "autograd_py"), ("A2", "optim_py")],
+)
+def test_the_python_halves_hold_pytorchs_values(assignment: str, probe: str) -> None:
+    path = rubric.load(assignment).folder / "golden" / f"{probe}.json"
+    head = json.loads(path.read_text())
+    assert head["torch"].startswith("2."), "run `python -m reference.oracle.torch_golden`"
+    by_torch = [case for case in head["cases"].values() if "PyTorch" in case["origin"]]
+    assert len(by_torch) >= 2
+
+
+@pytest.mark.parametrize(("by", "fine"), [(0.0, True), (1e-15, True), (1e-9, False)])
+def test_pytorchs_values_have_to_agree_with_the_oracles(by: float, fine: bool) -> None:
+    def of(value: float) -> bytes:
+        values = {"x": ["f64", [value, 2.0]], "n": ["i64", [3]]}
+        return json.dumps({"torch": "2", "cases": {"a": {"values": values}}}).encode()
+
+    assert writer.agree(of(1.0 + by), of(1.0)) == fine
+    assert not writer.agree(of(1.0), of(1.0).replace(b"[3]", b"[4]"))
+    assert not writer.agree(of(1.0), of(1.0).replace(b'"x"', b'"y"'))
+    assert not writer.agree(of(1.0).replace(b'"torch"', b'"numpy"'), of(1.0 + 1e-15))
 
 
 def test_golden_values_are_read_with_their_types() -> None:
