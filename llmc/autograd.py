@@ -517,7 +517,7 @@ class MSE(Operation):
 
 class BCEWithLogits(Operation):
     """The mean of -(t log p + (1 - t) log(1 - p)), p = 1 / (1 + e^-x), for logits x and targets t
-    of one shape, whatever the targets' dtype. Raises ValueError for other shapes.
+    of one shape and dtype. Raises ValueError for other shapes.
     """
 
     def __init__(self, targets: Array) -> None:

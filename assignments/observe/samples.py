@@ -323,8 +323,6 @@ def yes_or_no(draw: Draw) -> Iterator[Sample]:
 
     yield Sample("plain", "(2,3), targets 0 and 1", (draw(2, 3),), about(1.0 * draw.ids(2, 2, 3)))
     yield Sample("edge_between", "(4), targets between", (draw(4),), about(draw.units(4)))
-    kept = 1.0 * draw.ids(2, 3)
-    yield Sample("edge_kept", "(3), targets of float64", (draw(3),), lambda dtype: (kept,))
     unsure = np.array([0.25, 0.75] * 4)
     yield Sample("edge_wide", "(8), up to 80", (wide(draw, 8),), about(unsure))
     far = np.array([-800.0, 800.0])
