@@ -1,12 +1,14 @@
-"""What checks are written with: errors that Python calls must raise."""
+"""What checks are written with: errors that Python calls must raise, tensors that must be close."""
 
 from __future__ import annotations
+
+import contextlib
 
 import numpy as np
 import pytest
 
 from autograder.build import Built
-from autograder.compare import Mismatch, Seen, accepted, raised
+from autograder.compare import CLOSE_C, Mismatch, Seen, accepted, close_all, raised
 from autograder.observe import Observed
 
 
@@ -53,3 +55,70 @@ def test_another_error_or_value_is_none(text: str, kinds: str, values: tuple, wo
 
 def test_no_error_is_accepted() -> None:
     accepted(seen("ok"), "x", "an input")
+
+
+# ---------------------------------------------------------------- tensors
+
+WANT = np.array([1.0, -2.0, 0.0, 4.0])
+
+
+def tensors(f64: object = WANT, f32: object = WANT, shape: tuple[int, ...] = (2, 2)) -> Seen:
+    """A sample whose wanted value is WANT of shape (2,2), and what a case reported of it."""
+    form = np.array(shape, np.int64)
+    reported = {
+        "plain_f64": np.array(f64, np.float64),
+        "plain_f32": np.array(f32, np.float32),
+        "plain_f64_shape": form,
+        "plain_f32_shape": form,
+    }
+    wanted = {
+        "plain_text": np.frombuffer(b"a sample", np.uint8),
+        "plain_f64": WANT,
+        "plain_f64_shape": np.array([2, 2]),
+    }
+    return Seen(Observed(reported), wanted, Built("x", None))
+
+
+def test_tensors_that_are_close_pass() -> None:
+    near_64, near_32 = WANT * (1 + 1e-13) + 1e-14, WANT * (1 + 1e-6) + 1e-6
+    close_all(tensors(near_64, near_32), "plain", "a hint")
+    close_all(tensors(np.zeros(4)), "other", "a hint")  # none of that name
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "shown"),
+    [
+        ({"f64": WANT + [0, 0, 0, 1e-9]}, r"first at \[1, 1\], 1 of 4 in all", "float64"),
+        ({"f32": WANT + [0, 0.01, 0, 0]}, r"first at \[0, 1\], 1 of 4 in all", "float32"),
+        ({"f64": [1, np.nan, 0, 4]}, r"first at \[0, 1\], 1 of 4 in all", "float64"),
+        ({"f64": [np.inf, -2, 0, 4]}, r"first at \[0, 0\], 1 of 4 in all", "float64"),
+        ({"f64": np.zeros(4)}, r"first at \[0, 0\], 3 of 4 in all", "float64"),
+        ({"shape": (4,)}, "the shape", "float64"),
+        ({"f64": WANT[:3]}, "the shape", "float64"),
+    ],
+)
+def test_tensors_that_are_not_close_say_where(more: dict, words: str, shown: str) -> None:
+    with pytest.raises(Mismatch, match=words) as raised_:
+        close_all(tensors(**more), "plain", "a hint")
+    assert raised_.value.input == f"a sample, {shown}"
+    assert raised_.value.hint == "a hint"
+
+
+def test_a_tensor_of_another_type_or_none_at_all_fails() -> None:
+    other = tensors()
+    values = dict(other.observed.values)
+    values["plain_f32"] = values["plain_f32"].astype(np.float64)
+    with pytest.raises(Mismatch, match="no tensor"):
+        close_all(Seen(Observed(values), other.wanted, other.built), "plain", "a hint")
+    with pytest.raises(Mismatch, match="was not reported") as raised_:
+        close_all(Seen(Observed({}), other.wanted, other.built), "plain", "a hint")
+    assert raised_.value.input == "a sample, float64"
+
+
+def test_c_is_held_to_float32_alone() -> None:
+    wanted = {"x_text": np.frombuffer(b"a sample", np.uint8), "x_out_f64": WANT}
+    for off, fine in ((1e-6, True), (3e-4, False)):
+        reported = {"x_out_f32": (WANT + off).astype(np.float32)}
+        seen_ = Seen(Observed(reported), wanted, Built("x", None))
+        with contextlib.nullcontext() if fine else pytest.raises(Mismatch, match="first at"):
+            close_all(seen_, "", "a hint", bounds=CLOSE_C)
