@@ -249,11 +249,15 @@ def _tensors_differ(
     got: Array, want: Array, good: Array, shape: Array, *, input: str, hint: str
 ) -> Mismatch:
     first = int(np.argmin(good))
-    mismatch = difference(got, want, first, input=input, hint=hint)
-    if got.size > 1:
-        place = [int(i) for i in np.unravel_index(first, tuple(shape.tolist()))]
-        mismatch.differs = f"first at {place}, {int((~good).sum())} of {got.size} in all"
-    return mismatch
+    place = [int(i) for i in np.unravel_index(first, tuple(shape.tolist()))]
+    off = f"first at {place}, {int((~good).sum())} of {got.size} in all"
+    return Mismatch(
+        off if got.size > 1 else "the value",
+        input=input,
+        got=window(got, first),
+        expected=window(want, first),
+        hint=hint,
+    )
 
 
 def _bits(array: Array) -> np.dtype:

@@ -88,8 +88,8 @@ def test_tensors_that_are_close_pass() -> None:
 @pytest.mark.parametrize(
     ("more", "words", "shown"),
     [
-        ({"f64": WANT + [0, 0, 0, 1e-9]}, r"first at \[1, 1\], 1 of 4 in all", "float64"),
-        ({"f32": WANT + [0, 0.01, 0, 0]}, r"first at \[0, 1\], 1 of 4 in all", "float32"),
+        ({"f64": WANT + np.array([0, 0, 0, 1e-9])}, r"first at \[1, 1\], 1 of 4 in all", "float64"),
+        ({"f32": WANT + np.array([0, 0.01, 0, 0])}, r"first at \[0, 1\], 1 of 4 in all", "float32"),
         ({"f64": [1, np.nan, 0, 4]}, r"first at \[0, 1\], 1 of 4 in all", "float64"),
         ({"f64": [np.inf, -2, 0, 4]}, r"first at \[0, 0\], 1 of 4 in all", "float64"),
         ({"f64": np.zeros(4)}, r"first at \[0, 0\], 3 of 4 in all", "float64"),
