@@ -123,7 +123,11 @@ class Zygote:
             return False
         if hasattr(os, "waitid"):
             how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-            if os.waitid(os.P_PID, self.process.pid, how) is not None:
+            try:
+                stopped = os.waitid(os.P_PID, self.process.pid, how) is not None
+            except ChildProcessError:  # it ended a moment ago: who has ended cannot stop
+                stopped = True
+            if stopped:
                 self.process.kill()
                 self.process.wait()
                 return False
