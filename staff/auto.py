@@ -189,11 +189,12 @@ KINDS: dict[str, Callable[[Node], Iterator[Edit]]] = {
 # ---------------------------------------------------------------- all mutants of a file
 
 
-def mutants(source: bytes, file: str) -> list[Mutant]:
-    """All mutants of one file, in its order; edits that give the same text are one mutant."""
+def mutants(source: bytes, file: str, stage: str = "") -> list[Mutant]:
+    """All mutants of one file, in its order; edits that give the same text are one mutant. A
+    `stage`, as A1, leaves out what is written in others."""
     made = auto_python.edits if file.endswith(".py") else edits
     found: dict[bytes, Mutant] = {}
-    for function, kind, edit in made(source, regions(source)):
+    for function, kind, edit in made(source, regions(source, stage)):
         mutant = _mutant(source, file, function, kind, edit)
         found.setdefault(mutant.apply(source), mutant)
     return list(found.values())
@@ -210,14 +211,16 @@ def edits(source: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[str
                     yield function.name, kind, edit
 
 
-def regions(source: bytes) -> list[tuple[int, int]]:
-    """The bytes [start, end) of each solution region, between its markers."""
-    spans, opened, at = [], 0, 0
+def regions(source: bytes, stage: str = "") -> list[tuple[int, int]]:
+    """The bytes [start, end) of each solution region, between its markers; of one stage, where its
+    name is given: the TODO above a region says whose it is."""
+    spans, opened, at, todo = [], 0, 0, b""
     for line in source.splitlines(keepends=True):
         mark = MARK.match(line.decode().rstrip("\n"))
+        todo = line if b"TODO (" in line else todo
         if mark is not None and mark[3] == "BEGIN":
             opened = at + len(line)
-        elif mark is not None:
+        elif mark is not None and (not stage or f"TODO ({stage})".encode() in todo):
             spans.append((opened, at))
         at += len(line)
     return spans
@@ -420,7 +423,7 @@ def main(assignment: str, halves: Sequence[str]) -> int:
     on top, and the rest explained."""
     loaded = rubric.load(assignment)
     sources = {part.id: _sources(part) for part in loaded.parts}
-    made = {half: _all(files) for half, files in sources.items()}
+    made = {half: _all(files, assignment) for half, files in sources.items()}
     known = reasons(ROOT / "reference" / "mutants" / f"{assignment}.survivors.toml")
     fine = []
     for part in loaded.parts:
@@ -441,8 +444,8 @@ def _sources(part: Part) -> dict[str, bytes]:
     return {name: (REFERENCE / "llmc" / name).read_bytes() for name in names}
 
 
-def _all(sources: Mapping[str, bytes]) -> list[Mutant]:
-    return [mutant for name, source in sources.items() for mutant in mutants(source, name)]
+def _all(sources: Mapping[str, bytes], stage: str) -> list[Mutant]:
+    return [m for name, source in sources.items() for m in mutants(source, name, stage)]
 
 
 def sample(distinct: Sequence[Mutant]) -> list[Mutant]:

@@ -239,3 +239,13 @@ def test_the_mutants_of_one_function_are_killed_in_its_own_row() -> None:
     outcomes = auto.grade(LOADED, HALF, {"rand.h": source}, distinct)
     assert len(outcomes) >= 5
     assert all(outcome.on_top for outcome in outcomes)
+
+
+def test_a_stage_mutates_its_own_regions_alone() -> None:
+    source = (ROOT / "reference" / "llmc" / "layers.h").read_bytes()
+    of = {
+        stage: {m.function for m in auto.mutants(source, "layers.h", stage)}
+        for stage in ("A1", "A2")
+    }
+    assert {name.rpartition("_")[2] for name in of["A1"]} == {"forward"}
+    assert {name.rpartition("_")[2] for name in of["A2"]} == {"backward"}
