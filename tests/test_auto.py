@@ -242,7 +242,7 @@ def test_the_mutants_of_one_function_are_killed_in_its_own_row() -> None:
 
 
 def test_a_stage_mutates_its_own_regions_alone() -> None:
-    source = (ROOT / "reference" / "llmc" / "layers.h").read_bytes()
+    source = (REFERENCE / "llmc" / "layers.h").read_bytes()
     of = {
         stage: {m.function for m in auto.mutants(source, "layers.h", stage)}
         for stage in ("A1", "A2")
