@@ -60,16 +60,27 @@ def content(probe: str, cases: dict[str, Any], seed: int, **more: str) -> bytes:
 
 
 def agree(stored: bytes, made: bytes) -> bool:
-    """Whether a file is what was made; of PyTorch's, whether their float64 values are close."""
-    if stored == made or "torch" not in json.loads(stored):
-        return stored == made
-    old, new = (json.loads(text)["cases"] for text in (stored, made))
-    return old.keys() == new.keys() and all(
-        old[case]["values"].keys() == new[case]["values"].keys()
-        and all(
-            _close(*value, *new[case]["values"][name]) for name, value in entry["values"].items()
-        )
-        for case, entry in old.items()
+    """Whether a file is what was made. Float64 values of PyTorch's, and of A1's and A2's formulas,
+    only have to be close: numpy's exp and tanh differ in the last bit between processors.
+    """
+    if stored == made:
+        return True
+    old, new = json.loads(stored), json.loads(made)
+    of_torch = "torch" in old
+    if not of_torch and {**old, "cases": 0} != {**new, "cases": 0}:
+        return False
+    return old["cases"].keys() == new["cases"].keys() and all(
+        _same_case(entry, new["cases"][case], of_torch) for case, entry in old["cases"].items()
+    )
+
+
+def _same_case(old: dict[str, Any], new: dict[str, Any], of_torch: bool) -> bool:
+    same_but_values = old == new | {"values": old["values"]}
+    may_be_close = of_torch or (same_but_values and "float64, numpy" in new["origin"])
+    if not may_be_close:
+        return old == new
+    return old["values"].keys() == new["values"].keys() and all(
+        _close(*value, *new["values"][name]) for name, value in old["values"].items()
     )
 
 

