@@ -305,11 +305,13 @@ def _progress(what: str, done: int, of: int) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A graded mutant: the items it lost, in the rubric's order, and those of its function."""
+    """A graded mutant: the items it lost, in the rubric's order, those of its function, and the
+    assignment whose they are."""
 
     mutant: Mutant
     lost: tuple[str, ...]
     own: tuple[str, ...]
+    stage: str
 
     @property
     def killed(self) -> bool:
@@ -322,9 +324,17 @@ class Outcome:
 
 
 def own_items(part: Part, mutant: Mutant) -> tuple[str, ...]:
-    """The items that name the mutated function; for one that none names, its file's."""
+    """The items that name the mutated function; for one that none names, those of other methods of
+    its class, else its file's."""
     named = tuple(item.id for item in part.items if mutant.function in item.functions)
-    return named or _items_of(part, mutant)
+    return named or _items_of_class(part, mutant.function) or _items_of(part, mutant)
+
+
+def _items_of_class(part: Part, method: str) -> tuple[str, ...]:
+    """The items that name a method of the same class; none for a plain function."""
+    owner = method.rpartition(".")[0]
+    methods = (item.id for item in part.items for name in item.functions if owner in name.split("."))
+    return tuple(dict.fromkeys(methods)) if owner else ()
 
 
 def _items_of(part: Part, mutant: Mutant) -> tuple[str, ...]:
@@ -344,9 +354,33 @@ def grade(
         trees.append(Tree("auto", files, items=tuple(names)))
     outcomes = []
     for mutant, result in zip(chosen, grade_all(loaded.assignment, trees), strict=True):
-        outcomes.append(Outcome(mutant, tuple(lost(result)), own_items(part, mutant)))
+        own = own_items(part, mutant)
+        outcomes.append(Outcome(mutant, tuple(lost(result)), own, loaded.assignment))
         _progress("graded", len(outcomes), len(chosen))
     return outcomes
+
+
+def grade_by_stages(
+    assignment: str, half: str, sources: Mapping[str, bytes], chosen: Sequence[Mutant]
+) -> list[Outcome]:
+    """Grades by the assignment's rows, and what survives these by those of later stages that ask
+    for the same files: only there is to be seen what a forward pass keeps for its backward."""
+    outcomes: dict[Mutant, Outcome] = {}
+    alive = list(chosen)
+    for loaded, part in _stages(assignment, half):
+        here = [mutant for mutant in alive if f"llmc/{mutant.file}" in part.files]
+        outcomes |= {o.mutant: o for o in (grade(loaded, part, sources, here) if here else [])}
+        alive = [mutant for mutant in here if not outcomes[mutant].killed]
+    return [outcomes[mutant] for mutant in chosen]
+
+
+def _stages(assignment: str, half: str) -> Iterator[tuple[Rubric, Part]]:
+    """The half's table in the assignment and in each later one."""
+    for stage in rubric.assignments():
+        loaded = rubric.load(stage)
+        for part in loaded.parts:
+            if part.id == half and stage >= assignment:
+                yield loaded, part
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
@@ -407,6 +441,12 @@ def _share(what: str, hits: int, of: int, sampled: bool) -> str:
     return f"{what}: {hits} of {of}, {percent}{interval}; wanted {100 * WANTED:.0f} %"
 
 
+def _by_stage(killed: Sequence[Outcome]) -> list[str]:
+    """Whose rows killed how many, where it was not one assignment's alone."""
+    stages = sorted(Counter(outcome.stage for outcome in killed).items())
+    return [f"  by rows of {stage}: {n}" for stage, n in stages] if len(stages) > 1 else []
+
+
 def _described(mutant: Mutant, note: str) -> str:
     return (
         f"  {mutant.file}:{mutant.line} {mutant.function}, {mutant.kind}: {note}\n"
@@ -431,7 +471,7 @@ def main(assignment: str, halves: Sequence[str]) -> int:
             started = time.monotonic()
             sorted_out = sort_out(sources[part.id], made[part.id])
             chosen = sample(sorted_out["distinct"])
-            outcomes = grade(loaded, part, sources[part.id], chosen)
+            outcomes = grade_by_stages(assignment, part.id, sources[part.id], chosen)
             print(f"{assignment} {part.id}")
             every = [mutant for half in made.values() for mutant in half]
             fine.append(report(every, sorted_out, outcomes, known))
@@ -472,6 +512,7 @@ def report(
     lines = [
         *_table(sorted_out, outcomes),
         _share("killed", len(killed), len(outcomes), sampled),
+        *_by_stage(killed),
         _share("topmost row is the function's own", on_top, len(killed), sampled),
         *_list("another row on top", [_described(o.mutant, o.lost[0]) for o in elsewhere]),
         *_list("survivors", [_described(m, known.get(m.key, "NO REASON")) for m in survivors]),

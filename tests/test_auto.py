@@ -160,7 +160,7 @@ def mutant(after: str, function: str = "randint64") -> Mutant:
 
 def test_entries_that_no_longer_hold_are_stale() -> None:
     made = [mutant("alive"), mutant("killed"), mutant("not graded")]
-    outcomes = [Outcome(made[0], (), ()), Outcome(made[1], ("randint64",), ("randint64",))]
+    outcomes = [Outcome(made[0], (), (), "A0"), outcome("killed", "randint64")]
     known = {m.key: "a reason" for m in (*made, mutant("gone"), mutant("alive", "randint32"))}
     assert auto.stale(known, made, outcomes) == {
         mutant("killed").key: "it is killed",
@@ -202,7 +202,7 @@ def test_every_mutant_of_the_reference_has_an_item_of_its_own() -> None:
 
 
 def outcome(after: str, *lost: str) -> Outcome:
-    return Outcome(mutant(after), lost, ("randint64",))
+    return Outcome(mutant(after), lost, ("randint64",), "A0")
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,28 @@ def test_enough_must_be_killed_on_top_and_the_rest_explained(
     assert ("NO REASON" in said) == any(
         not o.killed and o.mutant.after not in known for o in outcomes
     )
+
+
+def test_what_a_later_stage_killed_is_said(capsys: pytest.CaptureFixture) -> None:
+    later = Outcome(mutant("b"), ("add_grad",), ("add_grad",), "A2")
+    both = [outcome("a", "randint64"), later]
+    assert auto.report([o.mutant for o in both], {"distinct": []}, both, {}) is True
+    assert "by rows of A0: 1\n  by rows of A2: 1" in capsys.readouterr().out
+
+
+def test_a_method_without_a_row_has_its_class_s() -> None:
+    part = next(part for part in rubric.load("A2").parts if part.id == "python")
+    kept = Mutant("autograd.py", 1, "Add.forward", "", (0, 0, b""), "", "")
+    assert auto.own_items(part, kept) == ("add_grad",)
+
+
+@pytest.mark.slow
+def test_what_a_forward_pass_keeps_is_seen_by_the_next_stage() -> None:
+    source = (REFERENCE / "llmc" / "autograd.py").read_bytes()
+    made = auto.mutants(source, "autograd.py", "A1")
+    kept = [m for m in made if m.function == "Mul.forward" and m.kind == "dropped statement"]
+    outcomes = auto.grade_by_stages("A1", "python", {"autograd.py": source}, kept)
+    assert [(o.stage, o.on_top) for o in outcomes] == [("A2", True), ("A1", True)]
 
 
 @pytest.mark.slow

@@ -40,11 +40,12 @@ HEADS = (
     ("edge_low", ", scores near -250", (3, 1, 8), 1, 32.0),  # keys are the opposite of queries
 )
 LOGITS = (
-    ("plain", "", (2, 3, 5), 5, 0.0, 4.0),
-    ("edge_padded", "", (1, 4, 8), 5, 0.0, 4.0),
-    ("edge_large", ", up to 80", (2, 2, 128), 7, 0.0, 160.0),
-    ("edge_low", ", near -800", (1, 2, 4), 4, -800.0, 4.0),
-    ("edge_one", "", (1, 1, 128), 1, 0.0, 4.0),
+    ("plain", "", (2, 3, 5), 5, 0.0, 4.0, 0.0),
+    ("edge_padded", "", (1, 4, 8), 5, 0.0, 4.0, 0.0),
+    ("edge_large", ", up to 80", (2, 2, 128), 7, 0.0, 160.0, 0.0),
+    ("edge_low", ", near -800", (1, 2, 4), 4, -800.0, 4.0, 0.0),
+    ("edge_one", "", (1, 1, 128), 1, 0.0, 4.0, 0.0),
+    ("edge_peak", ", 200 at logit t", (1, 4, 4), 4, 0.0, 4.0, 200.0),
 )
 
 
@@ -159,8 +160,9 @@ def gelu_forward(seed: int) -> Values:
 
 def softmax(seed: int) -> Values:
     values: Values = {}
-    for i, (name, more, (B, T, Vp), V, offset, scale) in enumerate(LOGITS):
-        z = f32(Draw(seed, 10_000 * i)(B, T, Vp, scale=scale)[..., :V] + offset)
+    for i, (name, more, (B, T, Vp), V, offset, scale, peak) in enumerate(LOGITS):
+        drawn = Draw(seed, 10_000 * i)(B, T, Vp, scale=scale)[..., :V]
+        z = f32(f32(drawn + offset) + peak * np.eye(T, V))
         probs = np.zeros((B, T, Vp))
         probs[..., :V] = np.exp(log_shares(z))
         values[f"{name}_text"] = said(f"B {B}, T {T}, V {V}, Vp {Vp}{more}")

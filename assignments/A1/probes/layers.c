@@ -186,15 +186,17 @@ typedef struct {
     const char *name, *text;
     int B, T, V, Vp;
     float offset, scale;  // of logits
+    float peak;           // what is added to logit t of row t
 } GivenLogits;
 
 static void case_softmax(uint64_t seed) {
     static const GivenLogits samples[] = {
-        {"plain", "B 2, T 3, V 5, Vp 5", 2, 3, 5, 5, 0.0f, 4.0f},
-        {"edge_padded", "B 1, T 4, V 5, Vp 8", 1, 4, 5, 8, 0.0f, 4.0f},
-        {"edge_large", "B 2, T 2, V 7, Vp 128, up to 80", 2, 2, 7, 128, 0.0f, 160.0f},
-        {"edge_low", "B 1, T 2, V 4, Vp 4, near -800", 1, 2, 4, 4, -800.0f, 4.0f},
-        {"edge_one", "B 1, T 1, V 1, Vp 128", 1, 1, 1, 128, 0.0f, 4.0f},
+        {"plain", "B 2, T 3, V 5, Vp 5", 2, 3, 5, 5, 0.0f, 4.0f, 0.0f},
+        {"edge_padded", "B 1, T 4, V 5, Vp 8", 1, 4, 5, 8, 0.0f, 4.0f, 0.0f},
+        {"edge_large", "B 2, T 2, V 7, Vp 128, up to 80", 2, 2, 7, 128, 0.0f, 160.0f, 0.0f},
+        {"edge_low", "B 1, T 2, V 4, Vp 4, near -800", 1, 2, 4, 4, -800.0f, 4.0f, 0.0f},
+        {"edge_one", "B 1, T 1, V 1, Vp 128", 1, 1, 1, 128, 0.0f, 4.0f, 0.0f},
+        {"edge_peak", "B 1, T 4, V 4, Vp 4, 200 at logit t", 1, 4, 4, 4, 0.0f, 4.0f, 200.0f},
     };
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
         const GivenLogits s = samples[i];
@@ -202,6 +204,7 @@ static void case_softmax(uint64_t seed) {
         uint64_t at = 10000 * i;
         float *logits = given_floats(seed, &at, n, s.scale), *probs = given_same(GARBAGE, n);
         for (size_t k = 0; k < n; k++) logits[k] += (int)(k % s.Vp) < s.V ? s.offset : 1000.0f;
+        for (int t = 0; t < s.T && t < s.V; t++) logits[t * s.Vp + t] += s.peak;
         softmax_forward(probs, logits, s.B, s.T, s.V, s.Vp);
         observe_sample(s.name, s.text);
         observe_tensor(s.name, "probs", probs, n);
