@@ -266,6 +266,7 @@ def engine_refused(seen: Seen) -> None:
     raised(seen, "several", "ValueError", "two elements and no gradient")
     raised(seen, "shape", "ValueError", "a gradient (1,) for (2,)")
     raised(seen, "dtype", "TypeError", "a gradient of float32 for float64")
+    raised(seen, "leaf", "TypeError", "the same for a tensor that no operation made")
 
 
 def no_grad_inside(seen: Seen) -> None:

@@ -229,7 +229,9 @@ def case_refused(seed: int) -> None:
     outcome("nothing", lambda: ops.scale(ad.Tensor(np.array([1.0])), 2.0).backward())
     outcome("several", lambda: ops.scale(leaf(ad, 1.0, 2.0), 2.0).backward())
     outcome("shape", lambda: ops.scale(leaf(ad, 1.0, 2.0), 2.0).backward(two[:1]))
-    outcome("dtype", lambda: ops.scale(leaf(ad, 1.0, 2.0), 2.0).backward(two.astype(np.float32)))
+    single = two.astype(np.float32)
+    outcome("dtype", lambda: ops.scale(leaf(ad, 1.0, 2.0), 2.0).backward(single))
+    outcome("leaf", lambda: leaf(ad, 1.0, 2.0).backward(single))
 
 
 def case_no_grad(seed: int) -> None:
