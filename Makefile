@@ -30,13 +30,23 @@ build/train_gpt2 build/generate: build/%: %.c $(wildcard llmc/*.h)
 	@mkdir -p build
 	@$(CC) -std=gnu11 -Wall -Wextra -Wno-unused-parameter -O3 $(OPENMP) -I. -o $@ $< -lm
 
+.PHONY: native
+native: build/libllmc.so ## build build/libllmc.so: what Python calls of your C code
+build/libllmc.so: assignments/observe/native.c llmc/layers.h llmc/utils.h llmc/todo.h
+	@mkdir -p build
+	@$(CC) -std=gnu11 -Wall -Wextra -Wno-unused-parameter -O3 -shared -fPIC -I. -o $@ $< -lm
+
+.PHONY: plot
+plot: ## matplotlib, for curves as pictures (python -m llmc ... --plot)
+	@python3 autograder/venv.py plot
+
 .PHONY: ide
 ide: ## pytest, to run the rows in your editor (-c assignments/pytest.ini)
 	@python3 autograder/venv.py ide
 
 .PHONY: dev
 dev:
-	@python3 autograder/venv.py dev ide data staff
+	@python3 autograder/venv.py dev ide data plot staff
 
 .PHONY: clean
 clean: ## remove what was built; spares your archive and where you stand
@@ -61,6 +71,7 @@ test: dev ## all tests
 regenerate: dev ## write what is generated: llmc/, golden values, tables
 	@$(PYTHON) -m staff.strip
 	@$(PYTHON) -m staff.golden
+	@$(PYTHON) -m staff.bars
 	@$(PYTHON) -m staff.handouts
 
 .PHONY: check
@@ -77,6 +88,7 @@ lint: dev
 	@.venv/bin/codespell
 	@$(PYTHON) -m staff.strip --check
 	@$(PYTHON) -m staff.golden --check
+	@$(PYTHON) -m staff.bars --check
 	@$(PYTHON) -m staff.handouts --check
 
 .PHONY: mutants

@@ -11,7 +11,6 @@ the end it samples.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -19,6 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
 
 from llmc import autograd as ad
 from llmc import exam, optim
@@ -32,31 +33,25 @@ from llmc.tokenizer import BPE
 DATA = Path(".data")
 TRANSPOSED = ("c_attn.weight", "c_proj.weight", "c_fc.weight")  # (in, out) in published files
 SAMPLED = 32  # tokens at the end
-DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8"), "F16": np.dtype("<f2")}
 
 
 def published(path: Path) -> dict[str, Array]:
     """Name → tensor of a .safetensors file of GPT-2, with our names and shapes.
 
-    The format: the length of a header, 8 bytes; the header, JSON; then the tensors. Raises
-    ValueError for a file that is none, and for another type than a float of 16, 32 or 64 bits.
+    Raises ValueError for a file that is none, and for another type than a float of 16, 32 or 64
+    bits.
     """
-    raw = path.read_bytes()
-    length = int.from_bytes(raw[:8], "little")
     try:
-        entries = json.loads(raw[8 : 8 + length])
-    except ValueError as fault:
-        raise ValueError(f"{path}: no safetensors file ({fault})") from None
-    entries.pop("__metadata__", None)
+        found = load(path.read_bytes())
+    except (SafetensorError, KeyError) as fault:  # numpy has no bfloat16
+        raise ValueError(f"{path}: no safetensors file that numpy can hold ({fault})") from None
     tensors = {}
-    for name, entry in entries.items():
+    for name, array in found.items():
         name = name.removeprefix("transformer.")
         if name.endswith((".attn.bias", ".attn.masked_bias")) or name == "lm_head.weight":
             continue  # the mask, which is no parameter; and wte once more
-        if entry["dtype"] not in DTYPES:
-            raise ValueError(f"{path}: {name} is of type {entry['dtype']}")
-        start, stop = (8 + length + offset for offset in entry["data_offsets"])
-        array = np.frombuffer(raw[start:stop], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        if array.dtype.kind != "f":
+            raise ValueError(f"{path}: {name} is of type {array.dtype}")
         tensors[name] = array.T if name.endswith(TRANSPOSED) else array
     return tensors
 

@@ -84,16 +84,20 @@ class Case:
     leaks: bool = False  # whether to look for lost memory
     runner: tuple[str, ...] = ()  # a command to run the program under
     forked: bool = False  # `binary` is a bundle of Python, to be forked off the zygote
+    native: Path | None = None  # the shared library with what Python calls of C
 
     def argv(self) -> tuple[str, ...]:
         data = (str(self.data),) if self.data else ()
         return (*self.runner, str(self.binary), self.name, str(self.seed), *data)
 
 
-def environment(home: Path, limits: sandbox.Limits, leaks: bool = False) -> dict[str, str]:
+def environment(
+    home: Path, limits: sandbox.Limits, leaks: bool = False, native: Path | None = None
+) -> dict[str, str]:
     """All that a probe sees of the environment. ASan's own limit comes before the sandbox's.
 
-    `leaks` says that this compiler's leak checker was seen to work.
+    `leaks` says that this compiler's leak checker was seen to work; `native` is llmc/native.py's
+    library.
     """
     asan = {
         "exitcode": REPORT_STATUS,
@@ -105,7 +109,8 @@ def environment(home: Path, limits: sandbox.Limits, leaks: bool = False) -> dict
         "handle_abort": 0,
         "allocator_may_return_null": 0,
     }
-    return {
+    library = {"LLMC_NATIVE": str(native)} if native else {}
+    return library | {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
         "TMPDIR": str(home),
@@ -178,7 +183,7 @@ def _kept_path(case: Case, build: Path) -> Path:
     """The program's name is the hash of all that it was made of; the rest is what it was given."""
     files = sorted(case.data.iterdir()) if case.data else []
     data = [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]
-    given = environment(Path(), case.limits, case.leaks)
+    given = environment(Path(), case.limits, case.leaks, case.native)
     key = digest(repr(case.limits), *(x for item in given.items() for x in item), *data)[:12]
     return build / "cache" / "observed" / f"{case.binary.name}-{case.name}-{case.seed}-{key}.json"
 
@@ -198,7 +203,7 @@ def _to_json(outcome: sandbox.Outcome) -> bytes:
 
 
 def _job(case: Case, folder: Path, zygote: Zygote) -> sandbox.Job:
-    env = environment(folder, case.limits, case.leaks)
+    env = environment(folder, case.limits, case.leaks, case.native)
     roomy = replace(case.limits, memory_mib=case.limits.memory_mib + 512)
     starter = zygote.start if case.forked else None
     return sandbox.Job(case.argv(), folder, env, roomy, observe=True, starter=starter)

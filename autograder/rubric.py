@@ -32,7 +32,8 @@ class Credit:
     """A part of an item: one check decides its points, on what one case of one probe reports.
 
     `says` is what earns it; `needs` names items that must have earned something first; `data` marks
-    what only real data can show; a `big` case works on a file of more than 2 GiB.
+    what only real data can show; a `big` case works on a file of more than 2 GiB; a `native` one
+    calls C from Python.
     """
 
     check: str
@@ -44,6 +45,7 @@ class Credit:
     needs: tuple[str, ...] = ()
     data: bool = False
     big: bool = False
+    native: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ def _credit(raw: dict[str, Any], item: str, probe: str, case: str) -> Credit:
         tuple(_take(raw, "needs", list, check, default=[])),
         _take(raw, "data", bool, check, default=False),
         _take(raw, "big", bool, check, default=False),
+        _take(raw, "native", bool, check, default=False),
     )
     _nothing_left(raw, check)
     if credit.points <= 0:

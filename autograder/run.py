@@ -21,7 +21,7 @@ from autograder.compare import Cannot, Mismatch, Seen, Waiting
 from autograder.files import scratch_folder, sweep
 from autograder.observe import Array, Case, Observed
 from autograder.results import ItemResult, Options, PartResult, Result, Row
-from autograder.rubric import PYTHON, ROOT, Credit, Item, Part, Rubric
+from autograder.rubric import PYTHON, ROOT, Credit, Item, Part, Rubric, load
 from autograder.sources import read, stub_line
 
 REFERENCE = ROOT / "reference"
@@ -29,6 +29,8 @@ REFERENCE = ROOT / "reference"
 BIG = sandbox.Limits(cpu_seconds=60, memory_mib=6144, file_mib=4096)
 ROOM = 16 << 20  # bytes that must be free, or a case may have failed for want of them
 SLOWER = 30  # how much more time valgrind is given
+NATIVE = Source("native", build.RUNTIME / "native.c", runtime=False)
+NATIVE_ROW = ("A1", "matmul_forward")  # what must pass before Python calls it
 HARNESS = Source("test_dataloader", ROOT / "dev" / "test" / "test_dataloader.c", runtime=False)
 
 
@@ -60,9 +62,11 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     credits = [credit for items in needed.values() for item in items for credit in item.credits]
     built = _build(rubric, credits, options.student, tools, options, progress)
     wanted = _wanted(rubric, credits, built, tools, options)
-    observed = _observe(rubric, credits, built, tools, options, progress)
-    checks = {probe: _checks(rubric, probe) for probe in {credit.probe for credit in credits}}
-    run = _Run(rubric, options, built, wanted, observed, checks, "leak" in tools.sanitizers)
+    native = _native(options.student, tools, options) if _calls_c(credits) else None
+    observed = _observe(rubric, credits, built, tools, options, progress, native=native)
+    checks = {probe: checks_of(rubric, probe) for probe in {credit.probe for credit in credits}}
+    leaks = "leak" in tools.sanitizers
+    run = _Run(rubric, options, built, wanted, observed, checks, leaks, native is not None)
     parts = []
     for part, items in selected:
         results = run.judge(part, needed[part.id])
@@ -126,6 +130,7 @@ class _Run:
     observed: Mapping[tuple[str, str], Observed]
     checks: Mapping[str, ModuleType]
     leaks: bool
+    native: bool
 
     def judge(self, part: Part, items: Sequence[Item]) -> dict[str, ItemResult]:
         """Item id -> its result; items stand behind those that they need."""
@@ -150,7 +155,11 @@ class _Run:
             self.leaks,
         )
         check = getattr(self.checks[credit.probe], credit.check)
-        return _judge(credit, check, seen, key in self.observed, above)
+        row = _judge(credit, check, seen, key in self.observed, above)
+        if credit.native and row.verdict == "ok" and not self.native:
+            stage, name = NATIVE_ROW
+            return Row(credit, "skip", f"right with numpy; C's {name} comes first: {stage}'s row")
+        return row
 
 
 def _unstarted(rows: list[Row]) -> list[Row]:
@@ -237,12 +246,30 @@ def _link(built: Iterable[Built], folder: Path) -> None:
             os.replace(beside, folder / one.probe)
 
 
+def _calls_c(credits: Sequence[Credit]) -> bool:
+    return any(credit.native for credit in credits)
+
+
+def _native(student: Path, tools: Toolchain, options: Options) -> Path | None:
+    """The shared library of what Python calls of C, of the student's layers.h if its row passes;
+    else None. Sanitizers stay out: Python would have to begin with them."""
+    stage, row = NATIVE_ROW
+    trial = replace(options, student=student, names=("c", row), fresh=None, by_hand=False)
+    (item,) = grade(load(stage), trial).parts[0].items
+    if item.earned < item.item.points:
+        return None
+    kept = tuple(flag for flag in tools.flags if flag not in build.SANITIZE)
+    plain = replace(tools, flags=(*kept, "-O2", "-shared", "-fPIC"))
+    return build.programs([NATIVE], student, plain, options.build, 1)[NATIVE.name].binary
+
+
 def _cases(
     rubric: Rubric,
     credits: Sequence[Credit],
     built: Mapping[str, Built],
     tools: Toolchain,
     options: Options,
+    native: Path | None = None,
 ) -> dict[tuple[str, str], Case]:
     """What there is to run: one process for each case, whatever the number of credits on it."""
     cases = {}
@@ -261,7 +288,8 @@ def _cases(
         data = options.data if credit.data else None
         leaks = "leak" in tools.sanitizers
         cases[credit.probe, credit.case] = Case(
-            binary, credit.case, limits, seed, data, leaks, runner, forked
+            *(binary, credit.case, limits, seed, data, leaks, runner, forked),
+            native if credit.native else None,
         )
     return cases
 
@@ -283,8 +311,9 @@ def _observe(
     options: Options,
     progress: Progress = lambda *_: None,
     cached: bool = False,
+    native: Path | None = None,
 ) -> dict[tuple[str, str], Observed]:
-    cases = _cases(rubric, credits, built, tools, options)
+    cases = _cases(rubric, credits, built, tools, options, native)
     count = [0]
 
     def done() -> None:
@@ -318,7 +347,8 @@ def _wanted(
     sources = [Source(name, rubric.probe(name)) for name in sorted(probes)]
     many, by_imports = options.parallel, options.by_imports
     ours = programs(sources, REFERENCE, tools, options.build, many, by_imports=by_imports)
-    seen = _observe(rubric, credits, ours, tools, options, cached=True)
+    native = _native(REFERENCE, tools, options) if _calls_c(credits) else None
+    seen = _observe(rubric, credits, ours, tools, options, cached=True, native=native)
     stopped = [case for (_, case), observed in seen.items() if observed.ending.kind != "ended"]
     if stopped:
         raise RuntimeError(f"the reference did not finish {stopped[0]} on seed {options.fresh}")
@@ -340,7 +370,7 @@ def golden(rubric: Rubric, probe: str) -> dict[tuple[str, str], Mapping[str, Arr
 # ---------------------------------------------------------------- judge
 
 
-def _checks(rubric: Rubric, probe: str) -> ModuleType:
+def checks_of(rubric: Rubric, probe: str) -> ModuleType:
     path = rubric.folder / "checks" / f"{probe}.py"
     spec = importlib.util.spec_from_file_location(f"{rubric.assignment}_{probe}_checks", path)
     assert spec is not None and spec.loader is not None

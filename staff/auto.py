@@ -333,7 +333,9 @@ def own_items(part: Part, mutant: Mutant) -> tuple[str, ...]:
 def _items_of_class(part: Part, method: str) -> tuple[str, ...]:
     """The items that name a method of the same class; none for a plain function."""
     owner = method.rpartition(".")[0]
-    methods = (item.id for item in part.items for name in item.functions if owner in name.split("."))
+    methods = (
+        item.id for item in part.items for name in item.functions if owner in name.split(".")
+    )
     return tuple(dict.fromkeys(methods)) if owner else ()
 
 

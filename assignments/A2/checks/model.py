@@ -1,6 +1,6 @@
 """What decides the rows of model.h's backward half."""
 
-from autograder.compare import CLOSE_C, Seen, close_all, refused, same
+from autograder.compare import CLOSE_C, Seen, close_all, expect, refused, same
 
 STEPS = {"f32": 1e-4}  # of ten losses: each step starts from what rounding made of the last
 # Of a gradient along a direction, which may be small where the gradient is not: on a thousand seeds
@@ -38,6 +38,8 @@ def backward_refused(seen: Seen) -> None:
         targets="a forward without targets",
         zero_grad="no zero_grad",
     )
+    hint = "without targets mean_loss is -1; 0 is a loss"
+    expect(seen.number("low") == 0, "refused", input="a forward whose mean_loss is 0", hint=hint)
 
 
 def update(seen: Seen) -> None:

@@ -1,0 +1,444 @@
+"""Calls llmc/loop.py on models, losses and generators of the probe's own, and prints what it did.
+
+Gradients come from losses that know them, and an optimiser that only takes notes: what is looked at
+is the loop. Only the rows at the end, which learn something, use the whole engine.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, MutableSequence
+from typing import Any
+
+import numpy as np
+from given import given_u64
+from learning import MOONS, XOR, Task
+from observe import WrongType, array, number, numbers, outcome, tensor
+from samples import Array, Draw
+
+STEP_RATE = 0.1  # of the example by hand
+
+
+class Coins:
+    """Stands for a generator: numbers that a seed decides, under the names that PCG32 has."""
+
+    def __init__(self, seed: int) -> None:
+        self.words = (given_u64(seed, 700_000 + i) for i in itertools.count())
+
+    def next_u32(self) -> int:
+        return next(self.words) >> 32
+
+    def uniform(self) -> float:
+        return self.next_u32() / 2**32
+
+    def uniforms(self, n: int) -> Array:
+        return np.array([self.uniform() for _ in range(n)])
+
+    def below(self, n: int) -> int:
+        return self.next_u32() % n
+
+    def shuffle(self, xs: MutableSequence) -> None:
+        """Fisher and Yates: who is drawn from those that are left stands behind them."""
+        left, drawn = list(xs), []
+        while len(left) > 1:
+            place = self.below(len(left))
+            drawn.insert(0, left[place])
+            left[place] = left[-1]
+            left.pop()
+        xs[:] = left + drawn
+
+
+# ---------------------------------------------------------------- the loader
+
+
+def rows(n: int) -> dict[str, Array]:
+    """Row i of x is i and i + 1/2, of y it is 10 i: rows of one batch must be of one i."""
+    count = np.arange(n)
+    return {"x": np.stack([count, count + 0.5], axis=1), "y": 10 * count}
+
+
+def batches(name: str, loader: Any) -> None:
+    """Reports an epoch: how many rows each batch has, which rows these are, and what belongs to
+    them."""
+    found = list(loader)
+    for batch in found:
+        if not isinstance(batch, dict):
+            raise WrongType(f"a batch is of type {type(batch).__name__}, want it a dict")
+    number(f"{name}_length", len(loader))
+    numbers(f"{name}_sizes", [len(batch["x"]) for batch in found])
+    empty = np.zeros((0, 2))
+    array(f"{name}_x", np.concatenate([batch["x"] for batch in found] or [empty]), "f64")
+    array(f"{name}_y", np.concatenate([batch["y"] for batch in found] or [empty[:, 0]]), "i64")
+
+
+def case_batches(seed: int) -> None:
+    from llmc.loop import DataLoader
+
+    for name, n, size, drop in (
+        ("kept", 7, 3, False),
+        ("dropped", 7, 3, True),
+        ("whole_kept", 6, 3, False),
+        ("whole_dropped", 6, 3, True),
+        ("few_kept", 2, 3, False),
+        ("one", 3, 1, True),
+    ):
+        batches(name, DataLoader(rows(n), size, shuffle=False, rng=None, drop_last=drop))
+    default = DataLoader(rows(7), 3, False)
+    number("default", len(default))
+    batches("again_first", default)
+    batches("again_second", default)
+
+
+def case_shuffled(seed: int) -> None:
+    from llmc.loop import DataLoader
+
+    loader = DataLoader(rows(11), 4, shuffle=True, rng=Coins(seed), drop_last=False)
+    for name in ("first", "second", "third"):
+        batches(name, loader)
+    batches("dropped", DataLoader(rows(11), 4, shuffle=True, rng=Coins(seed + 1)))
+
+
+def case_loader_refused(seed: int) -> None:
+    from llmc.loop import DataLoader
+
+    x, y = rows(4).values()
+    outcome("good", DataLoader, {"x": x, "y": y}, 2, True, Coins(seed))
+    outcome("unused", DataLoader, {"x": x, "y": y}, 2, False, None)
+    outcome("lengths", DataLoader, {"x": x, "y": y[:3]}, 2, False, None)
+    outcome("generator", DataLoader, {"x": x, "y": y}, 2, True, None)
+    outcome("size", DataLoader, {"x": x, "y": y}, 0, False, None)
+    outcome("nothing", DataLoader, {}, 2, False, None)
+
+
+# ---------------------------------------------------------------- a step
+
+
+def line() -> Any:
+    """The model x w + b of the example by hand: w = 2, b = 0."""
+    from llmc.model import Module, parameter
+
+    class Line(Module):
+        def __init__(self) -> None:
+            self.w, self.b = parameter(np.array([[2.0]])), parameter(np.array([0.0]))
+
+    return Line()
+
+
+def squares(model: Any, batch: dict[str, Array]) -> Any:
+    """The mean square of x w + b - y, as a loss that knows its gradients."""
+    from llmc.autograd import Tensor
+
+    class Loss(Tensor):
+        def backward(self, grad: Array | None = None) -> None:
+            for parameter, found in ((model.w, by_w), (model.b, by_b)):
+                parameter.grad = found if parameter.grad is None else parameter.grad + found
+
+    residual = batch["x"] @ model.w.data + model.b.data - batch["y"]
+    by_w = 2 * batch["x"].T @ residual / len(residual)
+    by_b = 2 * residual.mean(axis=0)
+    return Loss(np.array(np.mean(residual**2)), requires_grad=True)
+
+
+class Notes:
+    """An optimiser that keeps the gradients it was given, and takes a step of SGD."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.seen = model, []
+
+    def step(self) -> None:
+        self.seen.append([float(p.grad.item()) for p in (self.model.w, self.model.b)])
+        for parameter in (self.model.w, self.model.b):
+            parameter.data = parameter.data - STEP_RATE * parameter.grad
+
+
+BATCH = {"x": np.array([[1.0], [2.0]]), "y": np.array([[3.0], [5.0]])}
+
+
+def reported(found: object, *names: str) -> list[float]:
+    """The named metrics of a step, which must be floats."""
+    if not isinstance(found, dict):
+        raise WrongType(f"it returned {type(found).__name__}, want a dict")
+    for name in names:
+        if name not in found:
+            raise WrongType(f"there is no {name!r} in what it returned, only {sorted(found)}")
+        if not isinstance(found[name], float):
+            raise WrongType(f"{name!r} is of type {type(found[name]).__name__}, want a float")
+    return [float(found[name]) for name in names]
+
+
+def state(model: Any) -> list[float]:
+    return [float(model.w.data.item()), float(model.b.data.item())]
+
+
+def case_step(seed: int) -> None:
+    from llmc.loop import train_step
+
+    model = line()
+    notes = Notes(model)
+    for name in ("first", "second"):
+        numbers(f"{name}_loss", reported(train_step(model, BATCH, squares, notes), "loss"), "f64")
+        number(f"{name}_updates", len(notes.seen))
+        numbers(f"{name}_gradients", notes.seen[-1], "f64")
+        numbers(f"{name}_parameters", state(model), "f64")
+
+    def with_metrics(model: Any, batch: dict[str, Array]) -> tuple[Any, dict[str, float]]:
+        return squares(model, batch), {"acc": 0.25, "rows": 2.0}
+
+    model = line()
+    found = train_step(model, BATCH, with_metrics, Notes(model))
+    numbers("metrics", reported(found, "loss", "acc", "rows"), "f64")
+
+
+def case_vector(seed: int) -> None:
+    """A loss of two numbers, one of one number in a row, and what a refused one has changed."""
+    from llmc.autograd import Tensor
+    from llmc.loop import train_step
+
+    def vector(model: Any, batch: dict[str, Array]) -> Any:
+        return Tensor(np.array([1.0, 2.0]), requires_grad=True)
+
+    model = line()
+    notes = Notes(model)
+    outcome("vector", train_step, model, BATCH, vector, notes)
+    number("vector_updates", len(notes.seen))
+    numbers("vector_parameters", state(model), "f64")
+
+
+def case_finite(seed: int) -> None:
+    """Losses that are no number, then one that is."""
+    from llmc.loop import train_step
+
+    model, average = line(), Average()
+    notes = Notes(model)
+    for name, value in (("nan", np.nan), ("inf", np.inf), ("minus_inf", -np.inf)):
+
+        def bad(model: Any, batch: dict[str, Array], value: float = value) -> Any:
+            loss = squares(model, batch)
+            loss.data = np.array(value)
+            return loss
+
+        outcome(name, train_step, model, BATCH, bad, notes, None, average)
+        number(f"{name}_updates", len(notes.seen))
+        number(f"{name}_averaged", len(average.seen))
+        numbers(f"{name}_parameters", state(model), "f64")
+    found = train_step(model, BATCH, squares, notes, None, average)
+    numbers("after", reported(found, "loss"), "f64")
+    numbers("after_gradients", notes.seen[-1], "f64")
+
+
+def case_clip(seed: int) -> None:
+    from llmc.loop import train_step
+
+    for name, limit in (("one", 1.0), ("four", 4.0), ("none", None)):
+        model = line()
+        notes = Notes(model)
+        found = train_step(model, BATCH, squares, notes, limit)
+        numbers(f"{name}_norm", reported(found, "grad_norm"), "f64")
+        numbers(f"{name}_gradients", notes.seen[-1], "f64")
+        numbers(f"{name}_parameters", state(model), "f64")
+
+
+class Average:
+    """Stands for an EMA, and takes notes: the k-th number makes it say 100 + k."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+        self.value = -1.0
+
+    def update(self, x: float) -> None:
+        self.seen.append(float(x))
+
+    def value_debiased(self) -> float:
+        return 100.0 + len(self.seen)
+
+
+def case_ema(seed: int) -> None:
+    from llmc.loop import train_step
+
+    model, average = line(), Average()
+    notes = Notes(model)
+    said = [
+        reported(train_step(model, BATCH, squares, notes, None, average), "loss_ema")[0]
+        for _ in range(2)
+    ]
+    numbers("said", said, "f64")
+    numbers("averaged", average.seen, "f64")
+    found = train_step(model, BATCH, squares, notes)
+    number("without", int("loss_ema" in found))
+
+
+# ---------------------------------------------------------------- evaluation
+
+
+def nested() -> Any:
+    """A model in training, with one part that is in eval mode for good, and a list of two."""
+    from llmc.model import Module
+
+    root, root.part = Module(), Module()
+    root.part.inner, root.blocks = Module(), [Module(), Module()]
+    for module in modules(root):
+        module.training = True
+    root.part.training = root.blocks[1].training = False
+    return root
+
+
+def modules(root: Any) -> list[Any]:
+    return [root, root.part, root.part.inner, *root.blocks]
+
+
+def modes(root: Any) -> list[int]:
+    return [int(module.training) for module in modules(root)]
+
+
+class Watch:
+    """A loss function that takes notes of modes, of whether the graph is kept, and of rows."""
+
+    def __init__(self, fails_at: int = -1) -> None:
+        self.fails_at = fails_at
+        self.modes: list[int] = []
+        self.recording: list[int] = []
+        self.rows: list[int] = []
+
+    def __call__(self, model: Any, batch: dict[str, Array]) -> tuple[Any, dict[str, float]]:
+        from llmc.autograd import RECORDING, Tensor
+
+        self.modes += modes(model)
+        self.recording.append(int(RECORDING.get()))
+        self.rows.append(len(batch["x"]))
+        if len(self.rows) - 1 == self.fails_at:
+            raise KeyError("a batch that fails")
+        low = float((batch["x"] < 0).mean())
+        return Tensor(np.array(batch["x"].mean())), {"low": low}
+
+
+def case_evaluate(seed: int) -> None:
+    from llmc.loop import evaluate
+
+    x = Draw(seed, 0)(10)
+    parts = [{"x": x[:4]}, {"x": x[4:8]}, {"x": x[8:]}]
+    model, watch = nested(), Watch()
+    found = evaluate(model, parts, watch)
+    numbers("means", reported(found, "loss", "low"), "f64")
+    number("n", int(found.get("n", -1)))
+    numbers("rows", watch.rows)
+    numbers("modes", watch.modes)
+    numbers("recording", watch.recording)
+    numbers("modes_after", modes(model))
+    number("recording_after", recording())
+    model.training = False
+    evaluate(model, parts, lambda model, batch: Watch()(model, batch)[0])
+    numbers("modes_of_eval", modes(model))
+    outcome("empty", evaluate, model, [], Watch())
+
+
+def recording() -> int:
+    from llmc.autograd import RECORDING
+
+    return int(RECORDING.get())
+
+
+def case_evaluate_error(seed: int) -> None:
+    """The second batch fails; then the loader itself does."""
+    from llmc.loop import evaluate
+
+    def broken() -> Iterator[dict[str, Array]]:
+        yield {"x": np.ones(2)}
+        raise OSError("no more")
+
+    for name, loader, watch in (
+        ("batch", [{"x": np.ones(2)}] * 3, Watch(fails_at=1)),
+        ("loader", broken(), Watch()),
+    ):
+        model = nested()
+        outcome(name, evaluate, model, loader, watch)
+        numbers(f"{name}_modes", modes(model))
+        number(f"{name}_recording", recording())
+
+
+# ---------------------------------------------------------------- learning
+
+
+def network(task: Task, seed: int) -> Any:
+    """A perceptron with tanh between its two layers."""
+    from llmc import autograd as ad
+    from llmc.model import Linear, Module
+
+    class Network(Module):
+        def __init__(self) -> None:
+            self.first, self.last = (
+                Linear(weight, np.zeros(len(weight))) for weight in task.weights(seed)
+            )
+
+        def __call__(self, x: Any) -> Any:
+            return self.last(ad.Tanh()(self.first(x)))
+
+    return Network()
+
+
+def logistic(model: Any, batch: dict[str, Array]) -> tuple[Any, dict[str, float]]:
+    from llmc import autograd as ad
+
+    logits = model(ad.Tensor(batch["x"]))
+    right = float(((logits.data > 0) == (batch["y"] > 0.5)).mean())
+    return ad.BCEWithLogits(batch["y"])(logits), {"acc": right}
+
+
+def learned(task: Task, seed: int) -> tuple[Any, list[float]]:
+    """A trained network, and the losses on the way."""
+    from llmc.loop import DataLoader, train_step
+    from llmc.optim import AdamW, decay_groups
+
+    model, data = network(task, seed), task.data(seed)
+    loader = DataLoader(data, task.batch, shuffle=True, rng=Coins(seed), drop_last=True)
+    optimiser = AdamW(decay_groups(model.parameters(), 0.0), task.rate)
+    losses = [
+        float(train_step(model, batch, logistic, optimiser, task.clip)["loss"])
+        for _ in range(task.epochs)
+        for batch in loader
+    ]
+    return model, losses
+
+
+def outcome_of(task: Task, seed: int) -> None:
+    """What the network says to each row at the end; and the first loss and the last ones."""
+    from llmc import autograd as ad
+
+    model, losses = learned(task, seed)
+    numbers("losses", [losses[0], *losses[-2:]], "f64")
+    number("steps", len(losses))
+    tensor("logits", model(ad.Tensor(task.data(seed)["x"])).data, "f64")
+
+
+def case_xor(seed: int) -> None:
+    outcome_of(XOR, seed)
+
+
+def case_moons(seed: int) -> None:
+    outcome_of(MOONS, seed)
+
+
+def case_same_seed(seed: int) -> None:
+    """Two runs with one seed, and a third with another."""
+    short = MOONS.shortened(2)
+    for name, own in (("first", seed), ("second", seed), ("other", seed + 1)):
+        model, losses = learned(short, own)
+        weights = [p.data.reshape(-1) for p in model.parameters()]
+        array(f"{name}_weights", np.concatenate(weights), "f64")
+        numbers(f"{name}_losses", losses, "f64")
+
+
+CASES = {
+    "batches": case_batches,
+    "shuffled": case_shuffled,
+    "loader_refused": case_loader_refused,
+    "step": case_step,
+    "vector": case_vector,
+    "finite": case_finite,
+    "clip_step": case_clip,
+    "ema_step": case_ema,
+    "evaluate": case_evaluate,
+    "evaluate_error": case_evaluate_error,
+    "xor": case_xor,
+    "moons": case_moons,
+    "same_seed": case_same_seed,
+}

@@ -1,0 +1,289 @@
+"""Trains the small models of this course, samples from them, and measures them. Given.
+
+    python -m llmc train bigram --method autograd --data TEXT --out FOLDER
+    python -m llmc train mlp --data .data/digits.npz --ckpt FOLDER
+    python -m llmc generate --model FOLDER --seed 1 --tokens 200 --temperature 0.8
+    python -m llmc eval --model FOLDER --data FILE
+
+A folder holds model.safetensors, config.json and, after training, metrics.jsonl: a line a step of
+the bigram, and a line an epoch of the perceptron.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import autograd as ad
+from .autograd import Tensor
+from .bigram import BigramLM, BigramLogits, counted_loss, floor_nll, pair_counts
+from .loop import Batch, DataLoader, evaluate, train_step
+from .mlp import MultilayerPerceptron
+from .model import Module
+from .optim import EMA, AdamW, decay_groups
+from .rand import PCG32
+
+VOCAB = 256  # of the bigram: bytes
+NEWLINE = 10  # what a text of bytes begins after
+CLASSES = 10
+BIGRAM_STEPS, BIGRAM_RATE = 200, 1.0  # AdamW's, falling to 0 in a straight line
+BATCH, RATE, DECAY, CLIP, BETA = 32, 3e-3, 0.01, 1.0, 0.9  # the perceptron's
+
+Arrays = dict[str, NDArray]
+
+
+# ---------------------------------------------------------------- what is seen of a run
+
+
+class Journal:
+    """Keeps a run's metrics, writes metrics.jsonl, and says how far it is: in place on a terminal,
+    else ten lines in all."""
+
+    def __init__(self, folder: Path, unit: str, of: int) -> None:
+        self.folder, self.unit, self.of = folder, unit, of
+        self.entries: list[dict[str, float]] = []
+        self.started = time.perf_counter()
+
+    def add(self, metrics: dict[str, float]) -> None:
+        self.entries.append({self.unit: len(self.entries) + 1, **metrics})
+        done, spent = len(self.entries), time.perf_counter() - self.started
+        shown = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        line = f"{self.unit} {done:4d} of {self.of}  {shown}  {done / spent:.1f} {self.unit}s/s"
+        in_place = sys.stdout.isatty()
+        if in_place:
+            print(f"\r\033[K{line[:79]}", end="\n" if done == self.of else "", flush=True)
+        elif done % max(1, self.of // 10) == 0 or done == self.of:
+            print(line, flush=True)
+
+    def write(self) -> None:
+        lines = "".join(json.dumps(entry) + "\n" for entry in self.entries)
+        write(self.folder / "metrics.jsonl", lines.encode())
+
+    def plot(self, path: Path | None, title: str) -> None:
+        """The loss over time as a picture; matplotlib is asked for only here."""
+        if path is None:
+            return
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.subplots()
+        at = [entry[self.unit] for entry in self.entries]
+        for name, style in (("loss", "-"), ("test_loss", "--"), ("floor", ":")):
+            if name in self.entries[0]:
+                axes.plot(at, [entry[name] for entry in self.entries], style, label=name)
+        axes.set(xlabel=self.unit, ylabel="loss (nats)", title=title)
+        axes.legend()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+        print(f"wrote {path}")
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a file beside its place, then renames it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.tmp")
+    beside.write_bytes(content)
+    beside.replace(path)
+
+
+# ---------------------------------------------------------------- the bigram
+
+
+def read_bytes(path: Path) -> NDArray[np.uint8]:
+    return np.frombuffer(path.read_bytes(), np.uint8)
+
+
+def train_bigram(args: argparse.Namespace) -> None:
+    ids = read_bytes(args.data)
+    counts = pair_counts(ids, VOCAB)
+    if args.method == "counts":
+        if args.plot is not None:
+            raise ValueError("--plot is a curve: counting has no steps, --method autograd has")
+        lm = BigramLM.from_counts(ids, VOCAB)
+    else:
+        lm = trained_bigram(counts, Journal(args.out, "step", BIGRAM_STEPS), args.plot)
+    lm.save(args.out)
+    print(
+        f"{args.method}: {lm.nll(ids):.6f} nats a byte; no bigram is below {floor_nll(counts):.6f}"
+    )
+    print(f"wrote {args.out}")
+
+
+def trained_bigram(counts: NDArray[np.int64], journal: Journal, plot: Path | None) -> BigramLM:
+    """A table trained on all pairs at each step."""
+    model, floor = BigramLogits(VOCAB), floor_nll(counts)
+    optimiser = AdamW(decay_groups(model.parameters(), 0.0))
+
+    def loss_fn(model: Module, batch: Batch) -> Tensor:
+        return counted_loss(model(batch["ids"]), batch["counts"])
+
+    batch = {"ids": np.arange(VOCAB), "counts": counts}
+    for step in range(BIGRAM_STEPS):
+        optimiser.lr = BIGRAM_RATE * (1 - step / BIGRAM_STEPS)
+        journal.add({**train_step(model, batch, loss_fn, optimiser), "floor": floor})
+    journal.write()
+    journal.plot(plot, "bigram, every pair of the text at each step")
+    return model.to_lm()
+
+
+def generate(args: argparse.Namespace) -> None:
+    ids = BigramLM.load(args.model).sample(args.start, args.tokens, args.seed, args.temperature)
+    if args.ids:
+        print(" ".join(map(str, ids)))
+    else:
+        sys.stdout.buffer.write(bytes(ids) + b"\n")
+
+
+# ---------------------------------------------------------------- the perceptron
+
+
+def digits(path: Path) -> Arrays:
+    """The arrays of digits.npz. Raises ValueError for a file that is none."""
+    with np.load(path, allow_pickle=False) as file:
+        found = {name: file[name] for name in file.files}
+    missing = {"x_train", "y_train", "x_test", "y_test"} - set(found)
+    if missing:
+        raise ValueError(f"{path}: there is no {min(missing)} in it")
+    return found
+
+
+def classify(model: Module, batch: Batch) -> tuple[Tensor, dict[str, float]]:
+    """Cross-entropy, and the share that is right."""
+    logits = model(Tensor(batch["x"]))
+    right = float((logits.data.argmax(axis=1) == batch["y"]).mean())
+    return ad.CrossEntropy(batch["y"])(logits), {"acc": right}
+
+
+def train_mlp(args: argparse.Namespace) -> None:
+    data = digits(args.data)
+    mean, std = data["x_train"].mean(axis=0), data["x_train"].std(axis=0)
+    std[std == 0] = 1  # a pixel that is always the same
+    sizes = (data["x_train"].shape[1], args.hidden, CLASSES)
+    model = MultilayerPerceptron(sizes, dropout=args.dropout, seed=args.seed)
+    train, test = (
+        {"x": (data[f"x_{part}"] - mean) / std, "y": data[f"y_{part}"]}
+        for part in ("train", "test")
+    )
+    rng = PCG32(args.seed).substream("shuffle")
+    loader = DataLoader(train, BATCH, shuffle=True, rng=rng)
+    held_out = DataLoader(test, BATCH, shuffle=False, drop_last=False)
+    optimiser, ema = AdamW(decay_groups(model.parameters(), DECAY), RATE), EMA(BETA)
+    journal = Journal(args.ckpt, "epoch", args.epochs)
+    for _ in range(args.epochs):
+        steps = [train_step(model, batch, classify, optimiser, CLIP, ema) for batch in loader]
+        found = {name: float(np.mean([step[name] for step in steps])) for name in ("loss", "acc")}
+        seen = evaluate(model, held_out, classify)
+        journal.add({**found, "test_loss": seen["loss"], "test_acc": seen["acc"]})
+    save_mlp(args.ckpt, model, sizes, mean, std)
+    journal.write()
+    journal.plot(args.plot, f"digits, {args.hidden} hidden units")
+    print(f"wrote {args.ckpt}")
+
+
+def save_mlp(
+    folder: Path, model: Module, sizes: tuple[int, ...], mean: NDArray, std: NDArray
+) -> None:
+    from safetensors.numpy import save
+
+    write(folder / "model.safetensors", save({**model.state_dict(), "mean": mean, "std": std}))
+    config = {"tl_arch": "mlp", "sizes": sizes}
+    write(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+
+
+def load_mlp(folder: Path, sizes: list[int]) -> tuple[Module, NDArray, NDArray]:
+    """The model, and the mean and deviation of each of its inputs."""
+    from safetensors.numpy import load
+
+    tensors = load((folder / "model.safetensors").read_bytes())
+    mean, std = tensors.pop("mean"), tensors.pop("std")
+    model = MultilayerPerceptron(sizes)
+    model.load_state_dict(tensors)
+    return model, mean, std
+
+
+def measure(args: argparse.Namespace) -> None:
+    config = json.loads((args.model / "config.json").read_text(encoding="utf-8"))
+    if config.get("tl_arch") == "bigram":
+        ids = read_bytes(args.data)
+        print(f"{BigramLM.load(args.model).nll(ids):.6f} nats a byte, {len(ids)} bytes")
+        return
+    if config.get("tl_arch") != "mlp":
+        raise ValueError(f"{args.model}: tl_arch is neither bigram nor mlp")
+    model, mean, std = load_mlp(args.model, config["sizes"])
+    data = digits(args.data)
+    test = {"x": (data["x_test"] - mean) / std, "y": data["y_test"]}
+    found = evaluate(model, DataLoader(test, BATCH, shuffle=False, drop_last=False), classify)
+    print(f"loss {found['loss']:.6f}, accuracy {found['acc']:.4f}, {found['n']} digits")
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser("python -m llmc", description=(__doc__ or "").partition("\n")[0])
+    verbs = top.add_subparsers(required=True, metavar="VERB")
+    models = verbs.add_parser("train", help="train a model").add_subparsers(
+        required=True, metavar="MODEL"
+    )
+
+    def verb(of: argparse._SubParsersAction, name: str, about: str, run: Callable) -> Callable:
+        made = of.add_parser(name, help=about, description=about)
+        made.set_defaults(run=run)
+        return made.add_argument
+
+    add = verb(models, "bigram", "next byte from this byte", train_bigram)
+    add("--method", choices=("counts", "autograd"), required=True)
+    add("--data", type=Path, required=True, metavar="TEXT", help="a file of bytes")
+    add("--out", type=Path, required=True, metavar="FOLDER")
+    add("--plot", type=Path, metavar="FILE.png", help="the loss as a picture")
+
+    add = verb(models, "mlp", "handwritten digits", train_mlp)
+    add("--data", type=Path, required=True, metavar="FILE.npz", help=".data/digits.npz")
+    add("--hidden", type=int, default=64)
+    add("--epochs", type=int, default=30)
+    add("--dropout", type=float, default=0.0)
+    add("--seed", type=int, default=0, help="of weights, order and dropout")
+    add("--ckpt", type=Path, required=True, metavar="FOLDER")
+    add("--plot", type=Path, metavar="FILE.png", help="the losses as a picture")
+
+    add = verb(verbs, "generate", "text from a bigram", generate)
+    add("--model", type=Path, required=True, metavar="FOLDER")
+    add("--seed", type=int, default=1)
+    add("--tokens", type=int, default=200)
+    add("--temperature", type=float, default=1.0)
+    add("--start", type=int, default=NEWLINE, help="the id before the first")
+    add("--ids", action="store_true", help="print ids, not text")
+
+    add = verb(verbs, "eval", "the loss of a model on a file", measure)
+    add("--model", type=Path, required=True, metavar="FOLDER")
+    add("--data", type=Path, required=True, metavar="FILE")
+    return top
+
+
+def main() -> int:
+    args = parser().parse_args()
+    try:
+        args.run(args)
+    except NotImplementedError as missing:
+        return failed(f"{missing} is not written yet")
+    except ModuleNotFoundError as missing:
+        return failed(f"--plot wants {missing.name}: run `make plot` once")
+    except (OSError, ValueError, FloatingPointError) as fault:
+        return failed(str(fault))
+    return 0
+
+
+def failed(what: str) -> int:
+    print(f"llmc: {what}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

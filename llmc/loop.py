@@ -1,0 +1,105 @@
+"""loop.py: batches in an order that can be repeated, a training step, and an evaluation that does
+not train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .autograd import Tensor
+from .model import Module
+from .optim import EMA
+from .rand import PCG32
+
+Batch = Mapping[str, NDArray]  # name → rows
+Metrics = Mapping[str, float]
+Losses = Callable[[Module, Batch], Tensor | tuple[Tensor, Metrics]]
+
+
+class Optimiser(Protocol):
+    """What updates parameters: optim.SGD, optim.AdamW. Given."""
+
+    def step(self) -> None: ...
+
+
+class DataLoader:
+    """Batches of rows of named arrays (n, ...); a pass over it is an epoch.
+
+    The order is 0 .. n-1, or with `shuffle` what rng.shuffle makes of the list 0 .. n-1 as an epoch
+    begins: each epoch draws on, so each has another permutation. The last batch may be smaller;
+    `drop_last` leaves it out then.
+
+    Raises ValueError for no arrays, arrays of different lengths, a batch_size below 1, and for a
+    shuffle without a generator.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, NDArray],
+        batch_size: int,
+        shuffle: bool,
+        rng: PCG32 | None = None,
+        drop_last: bool = True,
+    ) -> None:
+        # TODO (A2): DataLoader.__init__
+        # HINT: two arrays of different lengths pair rows with the wrong labels.
+        raise NotImplementedError("A2: DataLoader.__init__")
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        # TODO (A2): DataLoader.__len__
+        # HINT: n / batch_size, rounded down, or up.
+        raise NotImplementedError("A2: DataLoader.__len__")
+
+    def __iter__(self) -> Iterator[dict[str, NDArray]]:
+        """The batches of one epoch, each name → (batch_size, ...), copies."""
+        # TODO (A2): DataLoader.__iter__
+        # HINT: one order for all arrays; an array takes a list of row numbers in brackets.
+        raise NotImplementedError("A2: DataLoader.__iter__")
+
+
+def train_step(
+    model: Module,
+    batch: Batch,
+    loss_fn: Losses,
+    opt: Optimiser,
+    clip: float | None = None,
+    ema: EMA | None = None,
+) -> dict[str, float]:
+    """One step: gradients to nothing, the loss, backward, clipping, the update.
+
+    `loss_fn` gives the loss, one number, or a pair of it and a dictionary of metrics. `opt` updates
+    the model's parameters; with `clip` their gradients are scaled so that their global norm is at
+    most that.
+
+    Returns "loss"; "grad_norm", of all gradients before clipping; "loss_ema" with `ema`, which
+    takes in the loss and gives its debiased average; and the metrics. Raises ValueError for a loss
+    of several numbers, FloatingPointError for one that is not finite: nothing is updated then, nor
+    is the average.
+    """
+    # TODO (A2): train_step
+    # HINT: gradients add up from call to call. clip_grad_norm_ returns the norm it found; a limit
+    # of infinity never scales.
+    raise NotImplementedError("A2: train_step")
+
+
+def evaluate(model: Module, loader: Iterable[Batch], loss_fn: Losses) -> dict[str, float]:
+    """The mean of loss and metrics over all rows of a loader, and "n", how many there were.
+
+    Runs in eval mode, without a graph; whatever happens, each module is left in the mode in which
+    it was. Raises ValueError if there is no row.
+    """
+    # TODO (A2): evaluate
+    # HINT: a batch of two rows counts as two rows. A part of a model may be in eval mode all along.
+    raise NotImplementedError("A2: evaluate")
+
+
+def _loss_and_metrics(found: Tensor | tuple[Tensor, Metrics]) -> tuple[Tensor, dict[str, float]]:
+    """What a loss function gave, as a pair. Raises ValueError for several numbers. Given."""
+    loss, metrics = found if isinstance(found, tuple) else (found, {})
+    if loss.data.size != 1:
+        raise ValueError(f"a loss of shape {loss.shape}, want a single number")
+    return loss, {name: float(np.asarray(value)) for name, value in metrics.items()}
