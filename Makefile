@@ -10,9 +10,10 @@ help: ## show this list
 		staff=$(wildcard staff) $(firstword $(MAKEFILE_LIST))
 
 .PHONY: data
-data: ## text -> .data/: shards and vocabulary (TEXT=file for your own)
+data: ## text -> .data/: shards, vocabulary; digits (TEXT=file for your own)
 	@python3 autograder/venv.py data
 	@$(PYTHON) dev/data/prepare.py $(if $(TEXT),--text "$(TEXT)")
+	@$(PYTHON) dev/data/digits.py
 
 .PHONY: test_dataloader test_gpt2
 test_dataloader: ## build dev/test/test_dataloader

@@ -1,21 +1,26 @@
-// generate.c: from a checkpoint to text, one token after the other.
+// generate.c: from a checkpoint to text, one token after the other; also from a bigram's directory.
 //
 //     make generate && build/generate --model .data/gpt2_d2.bin
+//     build/generate --model FOLDER      a bigram that python -m llmc wrote
 //     build/generate --prompt FILE       ids to begin with, as text; - is standard input
 //
 // Keys and values of all positions are kept, so that a token costs one position and not all of
-// them. The same checkpoint and seed give the same ids as llmc/sampler.py.
+// them. The same checkpoint and seed give the same ids as llmc/sampler.py, a bigram's as llmc/bigram.py.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "llmc/bigram.h"
 #include "llmc/layers.h"
 #include "llmc/model.h"
 #include "llmc/options.h"
+#include "llmc/pcg32.h"
 #include "llmc/sampler.h"
 #include "llmc/tokenizer.h"
 #include "llmc/utils.h"
+
+enum { BYTES = 256, NEWLINE = 10, MOST_IDS = 1 << 16 };  // of a bigram: its prompt
 
 // What one position needs: keys and values of all layers and positions, and room for one position's
 // activations.
@@ -119,38 +124,59 @@ static int read_prompt(int *ids, int most, const char *path, int V) {
     return count;
 }
 
-int main(int argc, char **argv) {
-    const char *path = ".data/gpt2_d2.bin", *vocabulary = ".data/gpt2_tokenizer.bin";
-    const char *prompt = NULL;
-    int seed = 1, tokens = 64, as_ids = 0;
-    const Option options[] = {
-        {"--model", 's', &path, "a checkpoint"},
-        {"--tokenizer", 's', &vocabulary, "the vocabulary"},
-        {"--prompt", 's', &prompt, "a file of ids; - is standard input"},
-        {"--tokens", 'i', &tokens, "how many to generate"},
-        {"--seed", 'i', &seed, "of the coin, not 0"},
-        {"--ids", 'i', &as_ids, "1 prints ids in the place of text"},
-        {NULL, 0, NULL, NULL},
-    };
-    take_options(argc, argv, "Generates text from a checkpoint.", options);
-    if (seed == 0) die("any other", "seed 0 stays 0 for ever");
+// What the command line says.
+typedef struct {
+    const char *path, *vocabulary, *prompt;  // prompt: NULL where there is none
+    int seed, tokens, as_ids;
+    float temperature;
+} Request;
+
+// Bytes of a bigram, or ids of one whose vocabulary is another.
+static void serve_bigram(const Request r) {
+    Bigram bigram;
+    bigram_load(&bigram, r.path);
+    const int V = bigram.vocab_size;
+    int *ids = must_malloc(MOST_IDS * sizeof(int));
+    const int count = r.prompt == NULL ? 0 : read_prompt(ids, MOST_IDS, r.prompt, V);
+    int id = count > 0 ? ids[count - 1] : NEWLINE % V;
+    pcg32 rng;
+    pcg32_seed(&rng, (uint64_t)r.seed, PCG32_SEQ);
+    for (int t = 0; t < r.tokens; t++) {
+        id = bigram_sample(&bigram, id, (double)r.temperature, &rng);
+        if (r.as_ids || V != BYTES) {
+            printf("%d ", id);
+        } else {
+            putchar(id);
+        }
+        fflush(stdout);
+    }
+    printf("\n");
+    free(ids);
+    bigram_free(&bigram);
+}
+
+// Text of a GPT-2, or ids where there is no vocabulary.
+static void serve_gpt2(const Request r) {
+    if (r.seed == 0) die("any other", "seed 0 stays 0 for ever");
     GPT2 model;
     Tokenizer tokenizer;
-    gpt2_build_from_checkpoint(&model, path);
-    tokenizer_init(&tokenizer, vocabulary);
+    gpt2_build_from_checkpoint(&model, r.path);
+    tokenizer_init(&tokenizer, r.vocabulary);
     const int maxT = model.config.max_seq_len, V = model.config.vocab_size;
     int *ids = must_malloc((size_t)maxT * sizeof(int));
-    int count = prompt == NULL ? 0 : read_prompt(ids, maxT, prompt, V);
+    int count = r.prompt == NULL ? 0 : read_prompt(ids, maxT, r.prompt, V);
     if (count == 0) ids[count++] = tokenizer.init_ok ? tokenizer.eot_token : V - 1;
     Cache cache = make_cache(model.config);
-    unsigned long long state = (unsigned long long)seed;
-    for (int t = 0; t < maxT && tokens > 0; t++) {
+    unsigned long long state = (unsigned long long)r.seed;
+    int left = r.tokens;
+    for (int t = 0; t < maxT && left > 0; t++) {
         step(&model, &cache, ids[t], (size_t)t);
         if (t + 1 < count) continue;  // still the prompt
+        for (int v = 0; v < V; v++) cache.logits[v] /= r.temperature;
         const int id = sample_softmax(cache.logits, V, random_f32(&state));
         if (t + 1 < maxT) ids[count++] = id;
-        tokens--;
-        if (as_ids || !tokenizer.init_ok) {
+        left--;
+        if (r.as_ids || !tokenizer.init_ok) {
             printf("%d ", id);
         } else {
             safe_printf(tokenizer_decode(&tokenizer, (uint32_t)id));
@@ -162,5 +188,34 @@ int main(int argc, char **argv) {
     free(ids);
     gpt2_free(&model);
     tokenizer_free(&tokenizer);
+}
+
+int main(int argc, char **argv) {
+    Request r = {
+        .path = ".data/gpt2_d2.bin",
+        .vocabulary = ".data/gpt2_tokenizer.bin",
+        .seed = 1,
+        .tokens = 64,
+        .temperature = 1.0f,
+    };
+    const Option options[] = {
+        {"--model", 's', &r.path, "a checkpoint, or a bigram's folder"},
+        {"--tokenizer", 's', &r.vocabulary, "the vocabulary of a checkpoint"},
+        {"--prompt", 's', &r.prompt, "a file of ids; - is standard input"},
+        {"--tokens", 'i', &r.tokens, "how many to generate"},
+        {"--temperature", 'f', &r.temperature, "what logits are divided by"},
+        {"--seed", 'i', &r.seed, "of the coin; of a checkpoint's, not 0"},
+        {"--ids", 'i', &r.as_ids, "1 prints ids in the place of text"},
+        {NULL, 0, NULL, NULL},
+    };
+    take_options(argc, argv, "Generates text from a checkpoint.", options);
+    if (!(r.temperature > 0.0f && r.temperature < INFINITY)) {
+        die("1 leaves logits as they are", "--temperature %g is not above 0", r.temperature);
+    }
+    if (bigram_is_there(r.path)) {
+        serve_bigram(r);
+    } else {
+        serve_gpt2(r);
+    }
     return 0;
 }

@@ -50,6 +50,7 @@ def counts(seed: int) -> Values:
     last[5, 254] = last[4, 255] = 1
     return {
         "abbacab": flat(pairs(ABBACAB, 3)),
+        "more": flat(pairs(ABBACAB, 4)),
         "text_int64": text,
         "text_uint8": text,
         "bytes": last.reshape(-1),
@@ -57,8 +58,8 @@ def counts(seed: int) -> Values:
 
 
 def floor(seed: int) -> Values:
-    """Of abbacab 3 log 3 / 6, as the handout finds by hand; and of 1 2 / 0 1."""
-    uneven = (math.log(3) + 2 * math.log(1.5)) / 4
+    """Of abbacab 3 log 3 / 6, as the handout finds by hand; and of 1 2 / 0 3."""
+    uneven = (math.log(3) + 2 * math.log(1.5)) / 6
     return {"abbacab": reals(math.log(3) / 2), "certain": reals(0.0), "uneven": reals(uneven)}
 
 
@@ -159,6 +160,8 @@ def sample(seed: int) -> Values:
     }
     values["default"] = values["again"] = drawn(rows, 0, 20, seed, 1.0)
     values["none"] = many()
+    far = (table(seed) + np.float32(2**22)).tolist()
+    values["far"] = drawn(far, 0, 60, seed, 0.75)
     return values | {"large": drawn([[1000.0, 1000.5], [0.0, 0.0]], 0, 30, seed, 1.0)}
 
 

@@ -41,6 +41,7 @@ def batches(seed: int) -> Values:
         ("whole_dropped", 6, 3, True),
         ("few_kept", 2, 3, False),
         ("one", 3, 1, True),
+        ("unused", 7, 3, True),
         ("again_first", 7, 3, True),
         ("again_second", 7, 3, True),
     ):

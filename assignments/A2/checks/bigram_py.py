@@ -13,6 +13,7 @@ TEXT = "a text of 300 ids"
 
 def counts(seen: Seen) -> None:
     same(seen, "abbacab", input="abbacab, V 3, row by row", hint="row: this id; column: the next")
+    same(seen, "more", input="abbacab, V 4, row by row", hint="V rows and columns, whatever came")
     same(seen, "text_int64", input=TEXT, hint="each pair of neighbours once")
 
 
@@ -28,7 +29,7 @@ def counts_edges(seen: Seen) -> None:
 def floor(seen: Seen) -> None:
     hint = "each pair's log(count / the sum of its row), times its count, over all counts"
     near(seen, "abbacab", ROUNDING, input="the counts of abbacab", hint=hint)
-    near(seen, "uneven", ROUNDING, input="counts 1 2 / 0 1", hint=hint)
+    near(seen, "uneven", ROUNDING, input="counts 1 2 / 0 3", hint=hint)
     near(seen, "certain", ROUNDING, input="counts 0 5 / 3 0", hint="0 log 0 adds nothing")
 
 
@@ -136,6 +137,8 @@ def sample_edges(seen: Seen) -> None:
     same(seen, "again", input="the same call again", hint="a new generator for each call", at="id")
     same(seen, "none", input="no ids")
     same(seen, "large", input="logits 1000 and 1000.5", hint="take the maximum off", at="id")
+    text = "60 ids, logits near 2^22, temperature 3/4"
+    same(seen, "far", input=text, hint="float64 before the division", at="id")
     raised(seen, "start", "ValueError", "a start of V")
 
 

@@ -33,6 +33,7 @@ def loader_order(seen: Seen) -> None:
         ("whole_dropped", "6 rows by 3, drop_last True"),
         ("few_kept", "2 rows by 3, drop_last False"),
         ("one", "3 rows by 1, drop_last True"),
+        ("unused", "7 rows by 3, a generator but no shuffle"),
     ):
         _epoch(seen, name, text, hint)
     same(seen, "default", input="len(loader), 7 rows by 3", hint="drop_last is True by default")
