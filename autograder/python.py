@@ -19,6 +19,7 @@ from autograder.rubric import module
 from autograder.sources import read
 
 PROBE = "probe.pyc"
+NONE: Mapping[str, bytes] = {}
 
 # Compiles each file, and prints what is no Python: {name: [line, message]}. In a process of its
 # own, for source can be nested so deeply that the compiler does not survive it. What it writes
@@ -43,6 +44,7 @@ def bundles(
     build: Path,
     done: Callable[[], None] = lambda: None,
     by_imports: bool = False,
+    stand_ins: Mapping[str, bytes] = NONE,
 ) -> dict[str, Built]:
     """A folder for each probe, with the probe and `student`/llmc/*.py in it, all compiled, kept by
     its content.
@@ -50,6 +52,7 @@ def bundles(
     A module that is missing or no Python is no fault of ours: its Built says why. With
     `by_imports`, for staff's trees, modules that a probe cannot import are left out, so that a
     change in them makes no other bundle, and what its cases reported is still known.
+    `stand_ins`, compiled, take the place of modules of theirs, but for the one that is observed.
     """
     theirs = {name: content for name, content in read(student).items() if name.endswith(".py")}
     faults = _faults(theirs, build)
@@ -58,6 +61,9 @@ def bundles(
         name = f"llmc/{module(source.name)}.py"
         note = missing(name, theirs) or faults.get(name)
         files = needed(source.path.read_bytes(), theirs) if by_imports else theirs
+        others = {module: code for module, code in stand_ins.items() if module != name}
+        files = {file: content for file, content in files.items() if file not in others}
+        files |= {f"{module}c": code for module, code in others.items()}
         folder = None if note else _bundle(source, files, build)
         result[source.name] = Built(source.name, folder, (note,) if note else ())
         done()
@@ -119,6 +125,8 @@ def _bundle(source: Source, files: Mapping[str, bytes], build: Path) -> Path:
             (made / "llmc" / "__pycache__").mkdir(parents=True)
             for file, content in files.items():
                 (made / file).write_bytes(content)
+                if file.endswith(".pyc"):
+                    continue
                 with suppress(FileNotFoundError):  # it is no Python, or somebody swept the cache
                     shutil.copyfile(_compiled(file, content, build), _beside(made / file))
             py_compile.compile(str(source.path), str(made / PROBE), doraise=True)

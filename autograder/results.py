@@ -14,6 +14,15 @@ from autograder.rubric import ROOT, Credit, Item, Part, Rubric
 
 
 @dataclass(frozen=True)
+class StandIns:
+    """The reference in place of what does not pass yet: modules (`llmc/NAME.py` -> compiled), and
+    the library of what Python calls of C."""
+
+    modules: Mapping[str, bytes] = field(default_factory=dict)
+    library: Path | None = None
+
+
+@dataclass(frozen=True)
 class Options:
     """What to grade and how. `student` holds llmc/; `fresh` is a seed for new inputs, or None."""
 
@@ -28,6 +37,7 @@ class Options:
     valgrind: bool = False
     by_hand: bool = True  # also make what is run by hand: build/probes, the loader's harness
     rerun: str = ""  # the options that repeat this run, for messages
+    stand_ins: StandIns = StandIns()
 
 
 @dataclass(frozen=True)

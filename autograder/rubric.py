@@ -23,6 +23,12 @@ KINDS = {  # of evidence that a credit can be
 }
 
 
+def shown(points: Fraction) -> str:
+    """Points as people write them: 2, 2.5; a fraction that no short decimal is stays one, 1/3."""
+    exact = (100 * points).denominator == 1
+    return f"{float(points):g}" if exact else str(points)
+
+
 class RubricError(Exception):
     """The rubric file is wrong: the grader's fault, never a student's."""
 

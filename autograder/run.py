@@ -19,9 +19,10 @@ from autograder import build, observe, python, sandbox
 from autograder.build import Built, Source, Toolchain
 from autograder.compare import Cannot, Mismatch, Seen, Waiting
 from autograder.files import scratch_folder, sweep
+from autograder.imports import needed
 from autograder.observe import Array, Case, Observed
 from autograder.results import ItemResult, Options, PartResult, Result, Row
-from autograder.rubric import PYTHON, ROOT, Credit, Item, Part, Rubric, load
+from autograder.rubric import PYTHON, ROOT, Credit, Item, Part, Rubric, load, module
 from autograder.sources import read, stub_line
 
 REFERENCE = ROOT / "reference"
@@ -58,8 +59,8 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     if not options.cached:
         sweep(options.build)
     tools = build.toolchain(options.build, options.valgrind)
-    needed = {part.id: _with_needs(part, items) for part, items in selected}
-    credits = [credit for items in needed.values() for item in items for credit in item.credits]
+    whole = {part.id: _with_needs(part, items) for part, items in selected}
+    credits = [credit for items in whole.values() for item in items for credit in item.credits]
     built = _build(rubric, credits, options.student, tools, options, progress)
     wanted = _wanted(rubric, credits, built, tools, options)
     native = _native(options.student, tools, options) if _calls_c(credits) else None
@@ -69,9 +70,10 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     run = _Run(rubric, options, built, wanted, observed, checks, leaks, native is not None)
     parts = []
     for part, items in selected:
-        results = run.judge(part, needed[part.id])
+        results = run.judge(part, whole[part.id])
         broken = tuple(built[probe] for probe in part.probes if _is_broken(built.get(probe)))
         remarks = _remarks(items, built.get(HARNESS.name), options)
+        remarks |= _stood_in(rubric, items, options, native)
         parts.append(PartResult(part, tuple(results[item.id] for item in items), broken, remarks))
     restarted = sum(seen.restarted for seen in observed.values())
     return Result(rubric, options, tools, tuple(parts), time.monotonic() - started, restarted)
@@ -158,7 +160,7 @@ class _Run:
         row = _judge(credit, check, seen, key in self.observed, above)
         if credit.native and row.verdict == "ok" and not self.native:
             stage, name = NATIVE_ROW
-            return Row(credit, "skip", f"right with numpy; C's {name} comes first: {stage}'s row")
+            return Row(credit, "skip", f"run `./grade {stage} {name}`, which comes first")
         return row
 
 
@@ -212,7 +214,8 @@ def _build(
 
     progress("building", 0, len(sources))
     many, by_imports = options.parallel, options.by_imports
-    built = programs(sources, student, tools, options.build, many, done, by_imports)
+    modules = options.stand_ins.modules
+    built = programs(sources, student, tools, options.build, many, done, by_imports, modules)
     if options.by_hand:
         _link(built.values(), options.build / "probes")
     return built
@@ -226,11 +229,14 @@ def programs(
     parallel: int,
     done: Callable[[], None] = lambda: None,
     by_imports: bool = False,
+    stand_ins: Mapping[str, bytes] = python.NONE,
 ) -> dict[str, Built]:
-    """Builds what is C, and bundles what is Python; `by_imports` is python.bundles'."""
+    """Builds what is C, and bundles what is Python; what is by name is python.bundles'."""
     ours = [source for source in sources if source.path.suffix == ".py"]
     others = [source for source in sources if source not in ours]
-    built = python.bundles(ours, student, folder, done, by_imports) if ours else {}
+    built = {}
+    if ours:
+        built = python.bundles(ours, student, folder, done, by_imports, stand_ins)
     if others:
         built |= build.programs(others, student, tools, folder, parallel, done)
     return {source.name: built[source.name] for source in sources}
@@ -252,15 +258,20 @@ def _calls_c(credits: Sequence[Credit]) -> bool:
 
 def _native(student: Path, tools: Toolchain, options: Options) -> Path | None:
     """The shared library of what Python calls of C, of the student's layers.h if its row passes;
-    else None. Sanitizers stay out: Python would have to begin with them."""
+    else what stands in, or None. Sanitizers stay out: Python would have to begin with them."""
     stage, row = NATIVE_ROW
     trial = replace(options, student=student, names=("c", row), fresh=None, by_hand=False)
     (item,) = grade(load(stage), trial).parts[0].items
     if item.earned < item.item.points:
-        return None
+        return options.stand_ins.library
+    return native_library(student, tools, options.build)
+
+
+def native_library(student: Path, tools: Toolchain, folder: Path) -> Path | None:
+    """Builds native.c with `student`/llmc/layers.h; None if it does not compile."""
     kept = tuple(flag for flag in tools.flags if flag not in build.SANITIZE)
     plain = replace(tools, flags=(*kept, "-O2", "-shared", "-fPIC"))
-    return build.programs([NATIVE], student, plain, options.build, 1)[NATIVE.name].binary
+    return build.programs([NATIVE], student, plain, folder, 1)[NATIVE.name].binary
 
 
 def _cases(
@@ -298,7 +309,8 @@ def case_of(credit: Credit, result: Result) -> Case | None:
     """What a credit's case runs; None where its probe does not compile, or it cannot run here."""
     rubric, options = result.rubric, result.options
     source = Source(credit.probe, rubric.probe(credit.probe))
-    built = programs([source], options.student, result.tools, options.build, 1)
+    modules = options.stand_ins.modules
+    built = programs([source], options.student, result.tools, options.build, 1, stand_ins=modules)
     cases = _cases(rubric, [credit], built, result.tools, options)
     return cases.get((credit.probe, credit.case))
 
@@ -427,6 +439,24 @@ def _well_formed(observed: Observed, wanted: Mapping[str, Array]) -> bool:
         and observed.values[name].shape == value.shape
         for name, value in wanted.items()
     )
+
+
+def _stood_in(
+    rubric: Rubric, items: Sequence[Item], options: Options, native: Path | None
+) -> dict[str, str]:
+    """Item id → with which of the reference's modules, for a student's, it was graded."""
+    theirs = {n: content for n, content in read(options.student).items() if n.endswith(".py")}
+    found = {}
+    for item in items:
+        probes = [rubric.probe(probe) for probe in item.probes if probe.endswith(PYTHON)]
+        used = {name for path in probes for name in needed(path.read_bytes(), theirs)}
+        used -= {f"llmc/{module(probe)}.py" for probe in item.probes}
+        names = [Path(name).stem for name in options.stand_ins.modules if name in used]
+        if any(credit.native for credit in item.credits) and native is not None:
+            names += ["layers.h"] if native == options.stand_ins.library else []
+        if names:
+            found[item.id] = f"with the reference's {', '.join(names)}"
+    return found
 
 
 def _remarks(items: Sequence[Item], harness: Built | None, options: Options) -> dict[str, str]:

@@ -29,7 +29,7 @@ from tree_sitter import Node
 
 from autograder import rubric
 from autograder.files import write_whole
-from autograder.rubric import ROOT, Credit, Item, Part, RubricError
+from autograder.rubric import ROOT, Credit, Item, Part, RubricError, shown
 from staff import strip, syntax
 from staff.prose import known, known_to_students, read, strays
 
@@ -83,13 +83,13 @@ def points(arguments: Sequence[str]) -> list[str]:
 def _row(part: Part, item: Item) -> str:
     title = "" if item.title == item.id else f" ({item.title})"
     files = ", ".join(f"`{Path(file).name}`" for file in part.files_of(item))
-    return f"| `{item.id}`{_cell(title)} | {files} | {item.points} |"
+    return f"| `{item.id}`{_cell(title)} | {files} | {shown(item.points)} |"
 
 
 def _task(assignment: str, part: Part, item: Item) -> list[str]:
     files = ", ".join(f"`{file}`" for file in part.files_of(item))
     functions = ", ".join(f"`{function}`" for function in item.functions)
-    worth = f"{item.points} point{'s' * (item.points != 1)}"
+    worth = f"{shown(item.points)} point{'s' * (item.points != 1)}"
     where = " · ".join([files, functions, worth, f"`./grade {assignment} {item.id}`"])
     return [*_bullet(where), *_bullet("; ".join(_earns(credit) for credit in item.credits))]
 
@@ -102,7 +102,8 @@ def _bullet(text: str) -> list[str]:
 
 
 def _earns(credit: Credit) -> str:
-    return f"{_cell(credit.says)} ({credit.points}{', needs `make data`' if credit.data else ''})"
+    needs = ", needs `make data`" if credit.data else ""
+    return f"{_cell(credit.says)} ({shown(credit.points)}{needs})"
 
 
 def _cell(text: str) -> str:

@@ -97,7 +97,8 @@ MAY_USE = {  # of the modules that grade; commands and reports stand above all o
     "observe": "files sandbox zygote",
     "compare": "build observe sandbox",
     "results": "build compare rubric",
-    "run": "build compare files observe python results rubric sandbox sources",
+    "run": "build compare files imports observe python results rubric sandbox sources",
+    "deps": "build files imports results rubric run sources",
 }
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from autograder import build, rubric, sandbox
+from autograder.rubric import shown
 from autograder.run import BIG, real_data
 
 
@@ -135,7 +136,7 @@ def _version(text: str) -> str:
 
 
 def _count(points: Fraction) -> str:
-    return f"{points} point is skipped" if points == 1 else f"{points} points are skipped"
+    return f"{shown(points)} {'point is' if points == 1 else 'points are'} skipped"
 
 
 def _install(debian: str, brew: str = "") -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder import rubric, run
+from autograder import deps, rubric, run
 from autograder.commands import debug, state, watch
 from autograder.commands.common import (
     COMMANDS,
@@ -53,6 +53,9 @@ def parser(staff: bool) -> argparse.ArgumentParser:
     for name, (says, _) in FORMATS.items():
         p.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"also write {says}")
     p.add_argument("--student", type=Path, metavar="DIR", help="grade DIR/llmc instead of llmc")
+    p.add_argument(
+        "--ref-deps", action="store_true", help="the reference, for modules that do not pass yet"
+    )
     p.add_argument("-v", "--verbose", action="store_true", help="explain every row that is not ok")
     p.add_argument("-j", type=int, metavar="N", help="run at most N programs at once")
     p.add_argument("--no-color", action="store_true", help="plain text, as with NO_COLOR")
@@ -105,8 +108,11 @@ def _once(
             write_output(path, FORMATS[name][1](document.unfinished(loaded, options, selected)))
     theirs = read(options.student)
     with terminal.progress() as progress:
+        if arguments.ref_deps:
+            options = _with_stand_ins(loaded, options, progress)
         result = run.grade(loaded, options, progress)
-    if options.student == ROOT and options.fresh is None and not options.valgrind:
+    is_own = options.student == ROOT and not arguments.ref_deps
+    if is_own and options.fresh is None and not options.valgrind:
         state.remember(result, theirs)
     if arguments.watch:
         out.clear()
@@ -117,6 +123,13 @@ def _once(
     if arguments.gdb:
         _debug(result)
     return _status(result)
+
+
+def _with_stand_ins(loaded: Rubric, options: Options, progress: run.Progress) -> Options:
+    try:
+        return deps.with_stand_ins(loaded, options, progress)
+    except deps.NoReference as missing:
+        raise Usage(str(missing)) from None
 
 
 def _debug(result: Result) -> None:
@@ -149,6 +162,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     rerun += f" --student {shlex.quote(str(arguments.student))}" if arguments.student else ""
     rerun += f" --fresh {fresh}" if fresh is not None else ""
     rerun += " --valgrind" if arguments.valgrind else ""
+    rerun += " --ref-deps" if arguments.ref_deps else ""
     options = Options(
         student=student,
         data=real_data(),

@@ -18,7 +18,7 @@ from typing import Any
 from autograder import __version__
 from autograder.build import Built
 from autograder.results import ItemResult, Options, PartResult, Result, Row
-from autograder.rubric import Item, Part, Rubric
+from autograder.rubric import Item, Part, Rubric, shown
 
 
 def json_text(content: dict[str, Any]) -> bytes:
@@ -77,9 +77,9 @@ def _part(part: PartResult) -> dict[str, Any]:
     return {
         "part": part.part.id,
         "title": part.part.title,
-        "score": str(part.earned),
-        "possible": str(part.possible),
-        "skipped": str(part.total - part.possible),
+        "score": shown(part.earned),
+        "possible": shown(part.possible),
+        "skipped": shown(part.total - part.possible),
         "total": str(part.total),
         "start": part.start.item.id if part.start and not part.broken else "",
         "broken": [_broken(built) for built in part.broken],
@@ -97,8 +97,8 @@ def _item(item: ItemResult) -> dict[str, Any]:
     return {
         "id": item.item.id,
         "title": item.item.title,
-        "points": str(item.item.points),
-        "earned": str(item.earned),
+        "points": shown(item.item.points),
+        "earned": shown(item.earned),
         "verdict": item.verdict,
         "seconds": round(item.seconds, 3),
         **_what(row),
@@ -112,7 +112,7 @@ def _credit(row: Row) -> dict[str, Any]:
         "check": row.credit.check,
         "says": row.credit.says,
         "kind": row.credit.kind,
-        "points": str(row.credit.points),
+        "points": shown(row.credit.points),
         "verdict": row.verdict,
         **_what(row),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from autograder.report.markup import plain
 from autograder.report.reading import aligned, judged, lines, total
+from autograder.rubric import shown
 
 
 def gradescope(document: dict[str, Any]) -> bytes:
@@ -72,7 +73,9 @@ def _output(item: dict[str, Any]) -> list[str]:
         said.append(f"{credit['verdict']:5} {credit['says']} ({credit['points']})")
         said += ["      " + line for line in aligned(lines(credit))]
     if possible := Fraction(item["points"]) - judged(item):
-        said.append(f"{possible} of {item['points']} points are not judged here, and do not count.")
+        said.append(
+            f"{shown(possible)} of {item['points']} points are not judged here, and do not count."
+        )
     if item["verdict"] != "ok":
         said += aligned([("rerun", item["rerun"])])
     return [plain(line) for line in said]

@@ -17,7 +17,7 @@ from autograder.commands.start import Change
 from autograder.commands.state import Standing
 from autograder.report.histogram import bar
 from autograder.report.terminal import NAME_WIDTH, WIDTH, has_unicode, labelled, plain
-from autograder.rubric import KINDS, Credit, Item, Part, Rubric
+from autograder.rubric import KINDS, Credit, Item, Part, Rubric, shown
 from autograder.sources import place
 
 
@@ -59,7 +59,7 @@ def _part(rubric: Rubric, one: Standing, out: Console) -> None:
         Text(f"    {one.part.title:8} ").append(
             f"[{bar(share, has_unicode(out)):18}]", style="blue"
         )
-        + Text(f" {one.earned!s} of {total!s} points")
+        + Text(f" {shown(one.earned)} of {shown(total)} points")
     )
     left = len(one.part.items) - one.graded
     notes = [f"{left} rows were never graded"] if left else []
@@ -76,7 +76,7 @@ def catalogue(rubric: Rubric, selected: Iterable[tuple[Part, list[Item]]], out: 
     for part, items in selected:
         out.print(Text(f"{rubric.assignment} {part.title}: {rubric.title}", style="bold"))
         for item in items:
-            line = Text(f"  {item.title:{NAME_WIDTH}}{item.points!s:>6}", style="blue")
+            line = Text(f"  {item.title:{NAME_WIDTH}}{shown(item.points):>6}", style="blue")
             out.print(line.append("" if item.title == item.id else f"  {item.id}"))
             for credit in item.credits:
                 out.print(Text(f"      {_credit(credit)}"))
@@ -87,7 +87,7 @@ def catalogue(rubric: Rubric, selected: Iterable[tuple[Part, list[Item]]], out: 
 
 def _credit(credit: Credit) -> str:
     data = " (needs data)" if credit.data else ""
-    return f"{credit.points!s:>3}  {credit.kind:12} {credit.says}{data}"
+    return f"{shown(credit.points):>3}  {credit.kind:12} {credit.says}{data}"
 
 
 def _kinds(kinds: Iterable[str], out: Console) -> None:
@@ -103,7 +103,7 @@ def _paragraph(text: str, indent: int, out: Console) -> None:
 def why(rubric: Rubric, part: Part, item: Item, theirs: Mapping[str, bytes], out: Console) -> None:
     """One item in full: what it checks, why it matters, where it is written, how to run it."""
     name = "" if item.title == item.id else f"  ({item.title})"
-    head = f"{rubric.assignment} {part.title}: {item.id}{name}, {item.points!s} points"
+    head = f"{rubric.assignment} {part.title}: {item.id}{name}, {shown(item.points)} points"
     out.print(Text(head, style="bold"))
     out.print()
     _paragraph(item.why, 2, out)

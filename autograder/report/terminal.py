@@ -17,7 +17,7 @@ from rich.text import Text
 from autograder import run
 from autograder.report import histogram
 from autograder.results import ItemResult, PartResult, Result, Row
-from autograder.rubric import PYTHON
+from autograder.rubric import PYTHON, shown
 
 # Blue and orange stay apart for the colour-blind; the words carry the meaning without colour.
 STYLES = {
@@ -121,7 +121,7 @@ def _rows(part: PartResult, result: Result, out: Console, explain_all: bool) -> 
 
 
 def _row(item: ItemResult, here: bool, out: Console) -> None:
-    points = f"{str(item.earned) if item.possible else '-'}/{item.item.points!s}"
+    points = f"{shown(item.earned) if item.possible else '-'}/{shown(item.item.points)}"
     line = Text(f" {'>' if here else ' '} ")
     line.append(f"{item.verdict:5} ", style=STYLES[item.verdict])
     line.append(f"{item.item.title:{NAME_WIDTH}}{points:>6} {item.seconds:7.2f} s")
@@ -152,7 +152,7 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
         rows = [row for row in rows if row is item.first or row is pictured]
     before: list[tuple[str, str]] = []
     for row in rows:
-        says = (row.verdict, f"{row.credit.says} ({row.credit.points!s})")
+        says = (row.verdict, f"{row.credit.says} ({shown(row.credit.points)})")
         what = [("hint", row.hint)] if row.verdict == "todo" else _what(row)
         as_above = bool(what) and what == before
         again = [] if row.verdict == "todo" else [("differs", "as above")]
@@ -206,10 +206,10 @@ def labelled(lines: Iterable[tuple[str, str]], out: Console) -> None:
 
 def _total(result: Result, part: PartResult, out: Console) -> None:
     name = f"{result.rubric.assignment} {dot(out)} "
-    whole = f"{part.earned!s} of {part.possible!s} points"
+    whole = f"{shown(part.earned)} of {shown(part.possible)} points"
     left = part.total - part.possible
     reasons = {
         row.message for item in part.items for row in item.rows if row.verdict in ("skip", "error")
     }
-    more = f" here; {left!s} more: {'; '.join(sorted(reasons))}" if left else ""
+    more = f" here; {shown(left)} more: {'; '.join(sorted(reasons))}" if left else ""
     out.print(Text(f"{name}{part.part.title}: {whole}{more}.", style="bold"))

@@ -1,0 +1,112 @@
+"""--ref-deps: the reference in the place of what rows need and does not pass yet.
+
+What stands in is compiled: its code is not shown. A student's pack holds it in prebuilt/, for the
+Python and the machine that the pack was made on; where there is a reference/, it is compiled here.
+"""
+
+from __future__ import annotations
+
+import platform
+import py_compile
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autograder import build, rubric, run
+from autograder.files import scratch_folder
+from autograder.imports import needed
+from autograder.results import Options, PartResult, StandIns
+from autograder.rubric import PYTHON, ROOT, Item, Rubric
+from autograder.run import REFERENCE
+from autograder.sources import read
+
+PREBUILT = ROOT / "prebuilt"
+MACHINE = f"{sys.implementation.cache_tag}-{platform.system()}-{platform.machine()}".lower()
+
+
+class NoReference(Exception):
+    """There is nothing here that could stand in; the message says what there is."""
+
+
+def with_stand_ins(loaded: Rubric, options: Options, progress: run.Progress) -> Options:
+    """The options, with what stands in for modules that rows of the selection need and whose own
+    rows do not all pass. Raises NoReference."""
+    items = [item for _, some in run.select(loaded, options.names) for item in some]
+    calls_c = any(credit.native for item in items for credit in item.credits)
+    library = _library(options) if calls_c else None
+    modules = _failing(_modules(loaded, items, options), options, progress)
+    return replace(options, stand_ins=StandIns(modules, library))
+
+
+def _modules(loaded: Rubric, items: Sequence[Item], options: Options) -> set[str]:
+    """`llmc/NAME.py` of all that the items' Python probes import, but for what they observe."""
+    theirs = {n: content for n, content in read(options.student).items() if n.endswith(".py")}
+    found: set[str] = set()
+    for probe in {p for item in items for p in item.probes if p.endswith(PYTHON)}:
+        used = needed(loaded.probe(probe).read_bytes(), theirs)
+        found |= set(used) - {f"llmc/{rubric.module(probe)}.py"}
+    return found
+
+
+def _failing(
+    modules: Collection[str], options: Options, progress: run.Progress
+) -> dict[str, bytes]:
+    """Those of which a row in any assignment lacks points, and the reference's in their place. One
+    after the other: a module is tried with what stands in for those before it."""
+    found: dict[str, bytes] = {}
+    tried = [(r, name) for r, name in _tables() if name in modules]
+    for number, (loaded, name) in enumerate(tried):
+        progress("trying what it needs", number, len(tried))
+        part = next(part for part in loaded.parts if part.id == "python")
+        rows = (part.id, *(item.id for item in part.items if name in part.files_of(item)))
+        trial = replace(options, names=rows, fresh=None, by_hand=False, stand_ins=StandIns(found))
+        if name not in found and not _passes(run.grade(loaded, trial).parts):
+            found[name] = compiled(Path(name).stem)
+    progress("trying what it needs", len(tried), len(tried))
+    return found
+
+
+def _tables() -> Iterator[tuple[Rubric, str]]:
+    """Each assignment that has a Python table, with each file of this, in its order."""
+    for loaded in map(rubric.load, rubric.assignments()):
+        for part in loaded.parts:
+            if part.id == "python":
+                yield from ((loaded, name) for name in part.files)
+
+
+def _passes(parts: Sequence[PartResult]) -> bool:
+    items = [item for part in parts for item in part.items]
+    return all(item.earned == item.possible for item in items) and any(i.possible for i in items)
+
+
+def compiled(name: str) -> bytes:
+    """A module of the reference as .pyc. Raises NoReference."""
+    kept = PREBUILT / MACHINE / f"{name}.pyc"
+    source = REFERENCE / "llmc" / f"{name}.py"
+    if kept.exists():
+        return kept.read_bytes()
+    if not source.exists():
+        raise NoReference(_there_is())
+    with scratch_folder(ROOT / "build") as folder:
+        made = folder / f"{name}.pyc"
+        unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        py_compile.compile(
+            str(source), str(made), f"llmc/{name}.py", doraise=True, invalidation_mode=unchecked
+        )
+        return made.read_bytes()
+
+
+def _library(options: Options) -> Path | None:
+    """The reference's library of what Python calls of C."""
+    kept = PREBUILT / MACHINE / "libllmc.so"
+    if kept.exists():
+        return kept
+    if not (REFERENCE / "llmc").is_dir():
+        raise NoReference(_there_is())
+    return run.native_library(REFERENCE, build.toolchain(options.build), options.build)
+
+
+def _there_is() -> str:
+    found = sorted(path.name for path in PREBUILT.iterdir()) if PREBUILT.is_dir() else []
+    return f"--ref-deps has nothing for {MACHINE} here, only for: {', '.join(found) or 'none'}"
