@@ -5,7 +5,7 @@
 //     build/generate --prompt FILE       ids to begin with, as text; - is standard input
 //
 // Keys and values of all positions are kept, so that a token costs one position and not all of
-// them. The same checkpoint and seed give the same ids as llmc/sampler.py, a bigram's as llmc/bigram.py.
+// them. The same checkpoint and seed give the same ids as llmc/sampler.py, a bigram's as bigram.py.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from autograder import rubric
+from autograder import milestone, rubric
 from autograder.build import NoTool
 from autograder.commands import doctor, grade, pack, start, state
 from autograder.commands.common import (
@@ -129,6 +129,28 @@ def _pack(words: Sequence[str]) -> int:
     return DONE
 
 
+def _milestone(words: Sequence[str]) -> int:
+    p = _parser("milestone", "Trains models with your code, and measures them.")
+    p.add_argument("assignment")
+    p.add_argument("--student", type=Path, metavar="DIR", help="use DIR/llmc instead of llmc")
+    arguments = p.parse_args(words)
+    loaded = load(arguments.assignment)
+    title, steps = milestone.steps(loaded)
+    if not steps:
+        raise Usage(f"{loaded.assignment} has no milestone")
+    student, out = student_folder(arguments.student), terminal.console()
+    screens.milestone_head(loaded, title, out)
+    verdicts = []
+    with terminal.progress() as progress:
+        for step in steps:
+            progress(f"training: {step.says}", 0, 1)
+            reached = milestone.reach(loaded, step, student, BUILD, ROOT / ".data")
+            progress(f"training: {step.says}", 1, 1)
+            screens.milestone(reached, out)
+            verdicts.append(reached.verdict)
+    return LEFT if "FAIL" in verdicts else DONE
+
+
 def _start(words: Sequence[str]) -> int:
     p = _parser("start", "Brings an assignment's stubs into llmc/; overwrites nothing of yours.")
     p.add_argument("assignment")
@@ -166,7 +188,7 @@ def _parser(command: str, says: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=f"./grade {command}", description=says)
 
 
-OTHERS = dict(zip(COMMANDS, (_why, _doctor, _pack, _start), strict=True))
+OTHERS = dict(zip(COMMANDS, (_why, _doctor, _pack, _start, _milestone), strict=True))
 
 
 if __name__ == "__main__":

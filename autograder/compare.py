@@ -62,6 +62,7 @@ class Seen:
     built: Built
     data: Path | None = None
     sees_leaks: bool = False  # this compiler's leak checker was seen to work
+    native: bool = False  # there is a library of what Python calls of C
 
     def got(self, name: str) -> Array:
         """The observation; where it is missing, raises with how the case ended instead."""
@@ -402,8 +403,8 @@ def _status(status: int) -> str:
 
 
 def bar(check: str, task: str) -> float:
-    """The highest loss that a learning row takes; `check` is the asking file. The numbers stand in
-    golden/bars.tsv beside it, which `python -m staff.bars` writes."""
+    """The highest loss that a task may end with. The numbers stand in golden/bars.tsv, which
+    `python -m staff.bars` writes; `check` is a file of any folder beside golden/."""
     text = (Path(check).parents[1] / "golden" / "bars.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
     return next(float(row[1]) for row in rows if row[0] == task)

@@ -155,6 +155,7 @@ class _Run:
             self.built[credit.probe],
             self.options.data,
             self.leaks,
+            self.native,
         )
         check = getattr(self.checks[credit.probe], credit.check)
         row = _judge(credit, check, seen, key in self.observed, above)

@@ -35,7 +35,7 @@ def pair_counts(ids: Ints, vocab: int) -> Counts:
 
 def floor_nll(counts: Counts) -> float:
     """-Σ C_ij log(C_ij / R_i) / N, R_i a row's sum, N that of all, in nats and float64: no table
-    has a lower mean loss on these pairs."""
+    has a lower mean loss on these pairs, of which there is one at least."""
     # TODO (A2): floor_nll
     # HINT: a pair that never came adds nothing; 0 log 0 would be nan.
     raise NotImplementedError("A2: floor_nll")
@@ -87,23 +87,25 @@ class BigramLM:
 
         One PCG32(seed), stream 54, for all, and one of its uniform() for each: the first j at which
         the running sum of w_j = e^(z_j - max z), z = row / temperature, exceeds uniform() Σ w, in
-        float64 and in the order of ids. Raises ValueError for a start outside 0 .. V-1.
+        float64 and in the order of ids. Temperature is above 0, n is 0 or more. Raises ValueError
+        for a start outside 0 .. V-1.
         """
         # TODO (A2): BigramLM.sample
         # HINT: A0's sampler draws one; the generator is made once.
         raise NotImplementedError("A2: BigramLM.sample")
 
     def save(self, folder: Path | str) -> None:
-        """Makes a model directory: `model.safetensors` with the table as "bigram.weight", and
-        `config.json` with "tl_arch": "bigram" and "vocab_size"."""
+        """Makes a model directory, with those above it: `model.safetensors` with the table as
+        "bigram.weight", and `config.json` with "tl_arch": "bigram" and "vocab_size"."""
         # TODO (A2): BigramLM.save
         # HINT: safetensors.numpy writes arrays by name; it takes the memory as it lies.
         raise NotImplementedError("A2: BigramLM.save")
 
     @classmethod
     def load(cls, folder: Path | str) -> BigramLM:
-        """Reads what `save` made. Raises OSError for missing files, ValueError for others that are
-        no bigram's: another tl_arch, no such tensor, another shape or type."""
+        """Reads what `save` made. Raises OSError where a file is missing, ValueError for files that
+        are no bigram's: another tl_arch, weights cut short or without the tensor, or one that is
+        not float32 or not (V, V), V the config's vocab_size."""
         # TODO (A2): BigramLM.load
         # HINT: look at the config first; the file of weights may hold anything.
         raise NotImplementedError("A2: BigramLM.load")

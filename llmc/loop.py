@@ -73,7 +73,7 @@ def train_step(
 
     `loss_fn` gives the loss, one number, or a pair of it and a dictionary of metrics. `opt` updates
     the model's parameters; with `clip` their gradients are scaled so that their global norm is at
-    most that.
+    most that. The mode of the model, training or eval, is the caller's.
 
     Returns "loss"; "grad_norm", of all gradients before clipping; "loss_ema" with `ema`, which
     takes in the loss and gives its debiased average; and the metrics. Raises ValueError for a loss
@@ -90,7 +90,7 @@ def evaluate(model: Module, loader: Iterable[Batch], loss_fn: Losses) -> dict[st
     """The mean of loss and metrics over all rows of a loader, and "n", how many there were.
 
     Runs in eval mode, without a graph; whatever happens, each module is left in the mode in which
-    it was. Raises ValueError if there is no row.
+    it was. A loader is gone through once. Raises ValueError if there is no row.
     """
     # TODO (A2): evaluate
     # HINT: a batch of two rows counts as two rows. A part of a model may be in eval mode all along.

@@ -23,9 +23,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from autograder import __version__, rubric
+from autograder import __version__, deps, rubric
+from autograder.build import toolchain
 from autograder.files import scratch_folder, write_whole
 from autograder.rubric import ROOT
+from autograder.run import REFERENCE, native_library
 from staff.strip import MARK, stubs
 
 LISTS = ROOT / "staff" / "release.toml"
@@ -108,10 +110,26 @@ def _renamed(file: str, renamed: Mapping[str, str]) -> str:
     return file
 
 
+def prebuilt(folder: Path) -> dict[str, Path]:
+    """Name in the pack → file, made in `folder`: what `--ref-deps` puts in the place of a student's
+    modules, compiled for the Python and the machine of this release."""
+    made = {}
+    for path in sorted((ROOT / "reference" / "llmc").glob("*.py")):
+        if regions(_text(path)):
+            made[f"{path.stem}.pyc"] = deps.compiled(path.stem)
+    tools = toolchain(ROOT / "build")
+    library = native_library(REFERENCE, tools, ROOT / "build")
+    assert library is not None, "the reference compiles"
+    made["libllmc.so"] = library.read_bytes()
+    for name, content in made.items():
+        (folder / name).write_bytes(content)
+    return {f"{deps.PREBUILT.name}/{deps.MACHINE}/{name}": folder / name for name in made}
+
+
 def drift() -> list[str]:
     """What the generators have to say about files that are not as their sources give them."""
     lines = []
-    for tool in ("strip", "golden", "handouts"):
+    for tool in ("strip", "golden", "bars", "handouts"):
         command = [sys.executable, "-m", f"staff.{tool}", "--check"]
         seen = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if seen.returncode != 0:
@@ -322,7 +340,9 @@ def release() -> Iterator[str]:
     if faults:
         raise Refused(*faults)
     yield f"0 of {len(secrets)} runs of {RUN} tokens from solutions found in them"
-    content = archive(pack, int(_git(ROOT, "log", "-1", "--format=%ct")))
+    with scratch_folder(ROOT / "build") as folder:
+        pack = dict(sorted((pack | prebuilt(folder)).items()))
+        content = archive(pack, int(_git(ROOT, "log", "-1", "--format=%ct")))
     yield from trial(content)
     write_whole(target, content)
     yield f"{target.relative_to(ROOT)}: {len(content)} bytes"

@@ -35,6 +35,7 @@ API = re.compile(r"<!-- generated: api (\S+)(?: A\d)? -->")
 HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 NO_PITFALL = {"init_identity_permutation", "exp", "key", "gradients", "steps"}
 NO_PITFALL |= {"exam_logits", "exam_steps"}
+NO_PITFALL |= {"learns_xor", "learns_moons", "same_seed", "bigram_floor"}
 NO_PITFALL |= {f"exam_{group}" for group in ("embeddings", "attention", "mlp", "norms")}
 # All that the diagrams are written in: a small part of mermaid that every renderer knows.
 SHAPE = r"""(?:\(\["[^"]+"\]\)|\[\("[^"]+"\)\]|\["[^"]+"\]|\{"[^"]+"\})"""

@@ -44,7 +44,10 @@ def secrets() -> dict[release.Run, str]:
 @pytest.fixture
 def unpacked(pack: dict[str, Path], tmp_path: Path) -> Path:
     """The pack as a student has it, with the packages of this folder."""
-    content = release.archive(pack, 1_700_000_000)
+    made = tmp_path / "made"
+    made.mkdir()
+    content = release.archive(pack | release.prebuilt(made), 1_700_000_000)
+    shutil.rmtree(made)
     subprocess.run(["tar", "-xzf", "-"], cwd=tmp_path, input=content, check=True)
     (tmp_path / "llmc-student" / ".venv").symlink_to(ROOT / ".venv")
     return tmp_path / "llmc-student"
@@ -260,7 +263,8 @@ def test_make_lists_what_works_in_the_pack_and_nothing_of_staff(unpacked: Path) 
     seen = run(unpacked, "make", "-s")
     names = re.findall(r"^  make (\S+)", seen.stdout, re.MULTILINE)
     assert names == [
-        *("help", "data", "test_dataloader", "test_gpt2", "train_gpt2", "generate", "ide", "clean")
+        *("help", "data", "test_dataloader", "test_gpt2", "train_gpt2", "generate"),
+        *("native", "plot", "ide", "clean"),
     ]
     assert run(unpacked, "make", "-s", "release").returncode == 2
 
@@ -274,6 +278,24 @@ def test_the_programs_to_run_by_hand_are_built_and_cleaned_in_the_pack(unpacked:
     assert run(unpacked, "make", "-s", "clean").returncode == 0
     assert not any(path.exists() for path in built)
     assert {path.name for path in (unpacked / "build").glob("*")} <= {"pack", "state"}
+
+
+def test_what_does_not_pass_yet_can_be_stood_in_for(unpacked: Path) -> None:
+    shutil.copytree(unpacked / "stubs" / "llmc", unpacked / "llmc")
+    for name in ("loop.py", "bigram.py"):
+        shutil.copy(REFERENCE / "llmc" / name, unpacked / "llmc")
+    words = ("A2", "python", "learns_xor", "bigram_logits")
+    seen = run(unpacked, "./grade", *words)
+    assert "A2 · Python: 0 of 1 points here; 1 more: run `./grade A1 matmul_forward`" in seen.stdout
+    seen = run(unpacked, "./grade", *words, "--ref-deps")
+    assert "A2 · Python: 2 of 2 points." in seen.stdout, seen.stdout + seen.stderr
+    assert "with the reference's rand, sampler, autograd, model, optim, layers.h" in seen.stdout
+    (machine,) = (unpacked / "prebuilt").iterdir()
+    machine.rename(machine.with_name("elsewhere"))
+    seen = run(unpacked, "./grade", *words, "--ref-deps")
+    message = "nothing for"
+    assert (seen.returncode, seen.stderr.count("\n")) == (2, 1)
+    assert message in seen.stderr and "only for: elsewhere" in seen.stderr
 
 
 def test_the_readme_names_files_of_the_pack_and_is_short(unpacked: Path) -> None:

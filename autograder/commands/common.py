@@ -13,7 +13,7 @@ from autograder.rubric import ROOT, Rubric
 
 BUILD = ROOT / "build"
 DONE, LEFT, USAGE, FAULT = 0, 1, 2, 3  # exit statuses: all earned, points missing, usage, our fault
-COMMANDS = ("why", "doctor", "pack", "start")  # beside grading
+COMMANDS = ("why", "doctor", "pack", "start", "milestone")  # beside grading
 STAFF = ("diff",)  # those that are staff/NAME.py, where there is staff/
 
 

@@ -15,8 +15,9 @@ from autograder.commands.doctor import Finding
 from autograder.commands.pack import Packed
 from autograder.commands.start import Change
 from autograder.commands.state import Standing
+from autograder.milestone import Reached
 from autograder.report.histogram import bar
-from autograder.report.terminal import NAME_WIDTH, WIDTH, has_unicode, labelled, plain
+from autograder.report.terminal import NAME_WIDTH, STYLES, WIDTH, has_unicode, labelled, plain
 from autograder.rubric import KINDS, Credit, Item, Part, Rubric, shown
 from autograder.sources import place
 
@@ -39,9 +40,22 @@ COMMANDS = (
     ("./grade why ROW", "one row in full, and where your function stands"),
     ("./grade start A0", "bring the stubs; overwrites nothing of yours"),
     ("./grade pack A0", "the archive to hand in"),
+    ("./grade milestone A2", "train models with your code, and measure them"),
     ("./grade doctor", "what this machine has, and what it lacks"),
     ("./grade A0 --help", "all options"),
 )
+
+
+def milestone_head(rubric: Rubric, title: str, out: Console) -> None:
+    out.print(Text(f"{rubric.assignment} milestone: {title}", style="bold"))
+
+
+def milestone(reached: Reached, out: Console) -> None:
+    """A step: its verdict, what it reached, what was wanted."""
+    line = Text("   ").append(f"{reached.verdict:5}", style=STYLES[reached.verdict])
+    out.print(line.append(f" {reached.step.says:24}{reached.got}"))
+    if reached.wanted:
+        out.print(f"         {'wanted':24}{reached.wanted}", style="dim")
 
 
 def watching(out: Console) -> None:

@@ -51,6 +51,7 @@ def counts(seed: int) -> Values:
     return {
         "abbacab": flat(pairs(ABBACAB, 3)),
         "more": flat(pairs(ABBACAB, 4)),
+        "wide": many(0, 0, 1, 0, 0, 1, 2, 1, 0),
         "text_int64": text,
         "text_uint8": text,
         "bytes": last.reshape(-1),
@@ -60,7 +61,12 @@ def counts(seed: int) -> Values:
 def floor(seed: int) -> Values:
     """Of abbacab 3 log 3 / 6, as the handout finds by hand; and of 1 2 / 0 3."""
     uneven = (math.log(3) + 2 * math.log(1.5)) / 6
-    return {"abbacab": reals(math.log(3) / 2), "certain": reals(0.0), "uneven": reals(uneven)}
+    return {
+        "abbacab": reals(math.log(3) / 2),
+        "certain": reals(0.0),
+        "empty": reals(0.0),
+        "uneven": reals(uneven),
+    }
 
 
 def add_one(seed: int) -> Values:
@@ -69,7 +75,7 @@ def add_one(seed: int) -> Values:
         rows = pairs(ids, vocab)
         found = [math.log((count + 1) / (sum(row) + vocab)) for row in rows for count in row]
         values[name] = np.array(found, np.float32)
-    return values
+    return values | {"default": many(256)}
 
 
 def mean_nll(rows: Sequence[Sequence[float]], ids: Sequence[int]) -> Array:
@@ -105,11 +111,16 @@ def looked_up(seed: int) -> Values:
 
 
 def logits(seed: int) -> Values:
-    return {**looked_up(seed), "calls": many(1)}
+    return {**looked_up(seed), "calls": many(1, 1, 1)}
 
 
 def rows(seed: int) -> Values:
-    return {**looked_up(seed), "start": np.zeros(V * V, np.float32), "trained": many(1, 1)}
+    return {
+        **looked_up(seed),
+        "start": np.zeros(V * V, np.float32),
+        "trained": many(1, 1),
+        "default": many(256),
+    }
 
 
 def first_gradient(seed: int) -> Values:

@@ -40,13 +40,14 @@ def batches(seed: int) -> Values:
         ("whole_kept", 6, 3, False),
         ("whole_dropped", 6, 3, True),
         ("few_kept", 2, 3, False),
+        ("few_dropped", 2, 3, True),
         ("one", 3, 1, True),
         ("unused", 7, 3, True),
-        ("again_first", 7, 3, True),
-        ("again_second", 7, 3, True),
+        ("again", 7, 3, True),
     ):
         values |= epoch(name, list(range(n)), size, drop)
-    return values | {"default": many(2)}
+    twice = (0, 10, 20, 0, 10, 20, 30, 40, 50, 30, 40, 50)
+    return values | {"default": many(2), "at_once": many(*twice)}
 
 
 def orders(seed: int, n: int, epochs: int) -> list[list[int]]:
@@ -81,12 +82,17 @@ def step(seed: int) -> Values:
         "second_updates": many(2),
         "second_gradients": reals(-0.9, -0.7),
         "second_parameters": reals(2.39, 0.27),
+        "modes": many(0, 0, 0),
         "metrics": reals(1.0, 0.25, 2.0),
     }
 
 
 def vector(seed: int) -> Values:
-    return {"vector_updates": many(0), "vector_parameters": reals(2.0, 0.0)}
+    return {
+        "vector_updates": many(0),
+        "vector_parameters": reals(2.0, 0.0),
+        "row": reals(1.0),
+    }
 
 
 def finite(seed: int) -> Values:
@@ -121,13 +127,15 @@ def evaluate(seed: int) -> Values:
         "recording": many(0, 0, 0),
         "modes_after": many(1, 0, 1, 1, 0),
         "recording_after": many(1),
+        "recording_nested": many(0),
+        "modes_of_empty": many(1, 0, 1, 1, 0),
         "modes_of_eval": many(0, 0, 1, 1, 0),
     }
 
 
 def evaluate_error(seed: int) -> Values:
     values: Values = {}
-    for name in ("batch", "loader"):
+    for name in ("batch", "loader", "interrupt"):
         values |= {f"{name}_modes": many(1, 0, 1, 1, 0), f"{name}_recording": many(1)}
     return values
 

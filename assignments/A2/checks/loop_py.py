@@ -32,13 +32,16 @@ def loader_order(seen: Seen) -> None:
         ("whole_kept", "6 rows by 3, drop_last False"),
         ("whole_dropped", "6 rows by 3, drop_last True"),
         ("few_kept", "2 rows by 3, drop_last False"),
+        ("few_dropped", "2 rows by 3, drop_last True"),
         ("one", "3 rows by 1, drop_last True"),
         ("unused", "7 rows by 3, a generator but no shuffle"),
     ):
         _epoch(seen, name, text, hint)
     same(seen, "default", input="len(loader), 7 rows by 3", hint="drop_last is True by default")
-    for name in ("again_first", "again_second"):
-        _epoch(seen, name, f"7 rows by 3, {name[6:]} epoch", "each epoch begins with row 0")
+    hint = "each epoch begins with row 0, and a batch is a copy"
+    _epoch(seen, "again", "7 rows by 3, an epoch after somebody wrote into batches", hint)
+    text = "y of two passes at once, batch by batch in turn"
+    same(seen, "at_once", input=text, hint="each iter(loader) has a place of its own")
 
 
 def loader_shuffled(seen: Seen) -> None:
@@ -56,9 +59,10 @@ def loader_epochs(seen: Seen) -> None:
 def loader_refused(seen: Seen) -> None:
     accepted(seen, "good", "two arrays of 4 rows, a shuffle with a generator")
     accepted(seen, "unused", "no shuffle and no generator")
-    raised(seen, "lengths", "ValueError", "arrays of 4 rows and of 3")
+    raised(seen, "lengths", "ValueError", "arrays of 4, 4 and 3 rows")
     raised(seen, "generator", "ValueError", "a shuffle without a generator")
     raised(seen, "size", "ValueError", "batch_size 0")
+    raised(seen, "negative", "ValueError", "batch_size -2")
     raised(seen, "nothing", "ValueError", "no arrays")
 
 
@@ -67,6 +71,8 @@ def step_by_hand(seen: Seen) -> None:
     same(seen, "first_updates", input=f"{HAND}: calls of opt.step()", hint="one a step")
     near(seen, "first_gradients", ROUNDING, input=f"{HAND}: gradients at opt.step()")
     near(seen, "first_parameters", ROUNDING, input=f"{HAND}: w, b after the step")
+    text = f"{HAND}: model.training in each call of loss_fn, a step a call, and after"
+    same(seen, "modes", input=text, hint="one call a step, and the mode is the caller's")
 
 
 def step_again(seen: Seen) -> None:
@@ -84,6 +90,7 @@ def step_metrics(seen: Seen) -> None:
 def step_vector(seen: Seen) -> None:
     raised(seen, "vector", "ValueError", "a loss of two numbers")
     _untouched(seen, "vector", "a loss of two numbers")
+    near(seen, "row", ROUNDING, input="a loss of shape (1,)", hint="it is one number")
 
 
 def _untouched(seen: Seen, name: str, text: str) -> None:
@@ -135,6 +142,7 @@ def evaluate_rows(seen: Seen) -> None:
     same(seen, "n", input=f"{text}: n", hint="how many rows there were")
     same(seen, "rows", input="rows that loss_fn saw", hint="each batch once", at="batch")
     raised(seen, "empty", "ValueError", "a loader without a batch")
+    same(seen, "modes_of_empty", input=f"{MODULES}, after that", at="module")
 
 
 def evaluate_modes(seen: Seen) -> None:
@@ -144,6 +152,8 @@ def evaluate_modes(seen: Seen) -> None:
     same(seen, "modes_after", input=f"{MODULES}, after it", hint=hint, at="module")
     same(seen, "modes_of_eval", input=f"{MODULES}, of a model in eval mode", hint=hint, at="module")
     same(seen, "recording_after", input="1: a graph is kept, after it", hint="leave no_grad again")
+    text = "1: a graph is kept, after it, within no_grad"
+    same(seen, "recording_nested", input=text, hint="put back what was there before")
 
 
 def evaluate_error(seen: Seen) -> None:
@@ -154,6 +164,9 @@ def evaluate_error(seen: Seen) -> None:
         raised(seen, name, kind, text)
         same(seen, f"{name}_modes", input=f"{MODULES}; {text}", hint="finally", at="module")
         same(seen, f"{name}_recording", input=f"1: a graph is kept; {text}", hint="finally")
+    hint = "finally, also for what is no Exception"
+    same(seen, "interrupt_modes", input=f"{MODULES}; Ctrl-C", hint=hint, at="module")
+    same(seen, "interrupt_recording", input="1: a graph is kept; Ctrl-C", hint=hint)
 
 
 # ---------------------------------------------------------------- learning
@@ -193,7 +206,7 @@ def xor(seen: Seen) -> None:
 
 
 def moons(seen: Seen) -> None:
-    text = "two moons, 2-16-1 with tanh, 40 epochs of 6 batches"
+    text = "two moons, 2-16-1 with tanh, 40 epochs of 6 batches; 200 new points"
     right = (_learned(seen, "moons", text) > 0) == (LABELS["moons"] > 0)
     share = float(right.mean())
     expect(share >= SHARE, "too many are wrong", input=text, got=f"{share:.1%}", expected="95 %")

@@ -39,6 +39,8 @@ def case_counts(seed: int) -> None:
     for kind in (np.int64, np.uint8):
         array(f"text_{np.dtype(kind)}", pair_counts(written(seed, 300, 17).astype(kind), 17), "i64")
     array("bytes", pair_counts(np.array([255, 254, 255], np.uint8), 256)[250:], "i64")
+    wide = pair_counts(np.array([299, 1, 299, 298, 299, 1]), 300)
+    array("wide", wide[[1, 298, 299]][:, [1, 298, 299]], "i64")
     outcome("short", pair_counts, ABBACAB[:1], 3)
     outcome("high", pair_counts, ABBACAB, 2)
     outcome("negative", pair_counts, np.array([1, -1]), 3)
@@ -49,6 +51,7 @@ def case_floor(seed: int) -> None:
 
     number("abbacab", floor_nll(np.array([[0, 2, 1], [1, 1, 0], [1, 0, 0]])), "f64")
     number("certain", floor_nll(np.array([[0, 5], [3, 0]])), "f64")
+    number("empty", floor_nll(np.array([[0, 5, 0], [3, 0, 0], [0, 0, 0]])), "f64")
     number("uneven", floor_nll(np.array([[1, 2], [0, 3]])), "f64")
 
 
@@ -57,6 +60,9 @@ def case_add_one(seed: int) -> None:
 
     for name, ids, vocab in (("abbacab", ABBACAB, 3), ("text", written(seed, 90, V), V)):
         array(name, BigramLM.from_counts(ids, vocab).weight, "f32")
+    number("default", BigramLM.from_counts(ABBACAB).vocab)
+    outcome("short", BigramLM.from_counts, ABBACAB[:1], 3)
+    outcome("negative", BigramLM.from_counts, np.array([1, -1]), 3)
 
 
 def case_nll(seed: int) -> None:
@@ -69,6 +75,8 @@ def case_nll(seed: int) -> None:
     large = np.array([[300, -300], [0, 1000]], np.float32)
     number("large", BigramLM(large).nll(np.array([0, 1, 1])), "f64")
     outcome("high", lm.nll, np.array([0, V]))
+    outcome("negative", lm.nll, np.array([1, -1]))
+    outcome("short", lm.nll, np.array([1]))
 
 
 def calls() -> int:
@@ -85,9 +93,12 @@ def case_logits(seed: int) -> None:
     from llmc.bigram import BigramLM
 
     lm = BigramLM(table(seed))
+    called = []
     for name, ids in shaped().items():
+        before = calls()
         tensor(f"{name}_f32", lm.logits(ids), "f32")
-    number("calls", int(calls() > 0))
+        called.append(int(calls() > before))
+    numbers("calls", called)
     outcome("high", lm.logits, np.array([0, V]))
     outcome("negative", lm.logits, np.array([-1]))
 
@@ -110,6 +121,8 @@ def case_rows(seed: int) -> None:
         tensor(f"{name}_f32", model(ids).data, "f32")
     numbers("trained", [int(model.weight.requires_grad), len(model.parameters())])
     outcome("high", model, np.array([0, V]))
+    outcome("negative", model, np.array([0, -1]))
+    number("default", len(BigramLogits().weight.data))
 
 
 def case_first_gradient(seed: int) -> None:
@@ -181,6 +194,7 @@ def case_sample(seed: int) -> None:
     numbers("large", BigramLM(near).sample(0, 30, seed))
     numbers("far", BigramLM(table(seed) + np.float32(2**22)).sample(0, 60, seed, 0.75))
     outcome("start", lm.sample, V, 1, seed)
+    outcome("negative", lm.sample, -1, 1, seed)
 
 
 TEMPERATURES = (0.5, 1.0, 2.0)
@@ -194,6 +208,7 @@ def case_save(seed: int) -> None:
 
     folder = Path("made", "model")
     lm = BigramLM(table(seed))
+    array("table", table(seed), "f32")
     lm.save(folder)
     data("weights", (folder / "model.safetensors").read_bytes())
     data("config", (folder / "config.json").read_bytes())
@@ -231,6 +246,8 @@ def case_load(seed: int) -> None:
     for bad, config, tensors in (
         ("other", {**good, "tl_arch": "mlp"}, {name: weight}),
         ("no_arch", {"vocab_size": V}, {name: weight}),
+        ("no_object", ["tl_arch", "bigram"], {name: weight}),
+        ("other_size", {**good, "vocab_size": V + 1}, {name: weight}),
         ("no_tensor", good, {"weight": weight}),
         ("doubles", good, {name: weight.astype(np.float64)}),
         ("not_square", good, {name: weight[:5]}),
@@ -240,6 +257,8 @@ def case_load(seed: int) -> None:
     cut.write_bytes(cut.read_bytes()[:-4])
     outcome("cut", BigramLM.load, "cut")
     outcome("nowhere", BigramLM.load, "nowhere")
+    Path(laid("no_weights", good, {}), "model.safetensors").unlink()
+    outcome("no_weights", BigramLM.load, "no_weights")
     text("name", name)
 
 

@@ -6,6 +6,7 @@ is the loop. Only the rows at the end, which learn something, use the whole engi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, MutableSequence
 from typing import Any
 
@@ -66,9 +67,8 @@ def batches(name: str, loader: Any) -> None:
             raise WrongType(f"a batch is of type {type(batch).__name__}, want it a dict")
     number(f"{name}_length", len(loader))
     numbers(f"{name}_sizes", [len(batch["x"]) for batch in found])
-    empty = np.zeros((0, 2))
-    array(f"{name}_x", np.concatenate([batch["x"] for batch in found] or [empty]), "f64")
-    array(f"{name}_y", np.concatenate([batch["y"] for batch in found] or [empty[:, 0]]), "i64")
+    for key, empty, kind in (("x", np.zeros((0, 2)), "f64"), ("y", np.zeros(0, np.int64), "i64")):
+        array(f"{name}_{key}", np.concatenate([batch[key] for batch in found] or [empty]), kind)
 
 
 def case_batches(seed: int) -> None:
@@ -80,14 +80,19 @@ def case_batches(seed: int) -> None:
         ("whole_kept", 6, 3, False),
         ("whole_dropped", 6, 3, True),
         ("few_kept", 2, 3, False),
+        ("few_dropped", 2, 3, True),
         ("one", 3, 1, True),
     ):
         batches(name, DataLoader(rows(n), size, shuffle=False, rng=None, drop_last=drop))
     batches("unused", DataLoader(rows(7), 3, shuffle=False, rng=Coins(seed)))
     default = DataLoader(rows(7), 3, False)
     number("default", len(default))
-    batches("again_first", default)
-    batches("again_second", default)
+    for batch in default:
+        batch["x"][:] = -1  # a batch is a copy
+    batches("again", default)
+    one, other = iter(default), iter(default)
+    passes = [next(one), next(other), next(one), next(other)]
+    array("at_once", np.concatenate([batch["y"] for batch in passes]), "i64")
 
 
 def case_shuffled(seed: int) -> None:
@@ -105,9 +110,10 @@ def case_loader_refused(seed: int) -> None:
     x, y = rows(4).values()
     outcome("good", DataLoader, {"x": x, "y": y}, 2, True, Coins(seed))
     outcome("unused", DataLoader, {"x": x, "y": y}, 2, False, None)
-    outcome("lengths", DataLoader, {"x": x, "y": y[:3]}, 2, False, None)
+    outcome("lengths", DataLoader, {"x": x, "y": y, "z": y[:3]}, 2, False, None)
     outcome("generator", DataLoader, {"x": x, "y": y}, 2, True, None)
     outcome("size", DataLoader, {"x": x, "y": y}, 0, False, None)
+    outcome("negative", DataLoader, {"x": x, "y": y}, -2, False, None)
     outcome("nothing", DataLoader, {}, 2, False, None)
 
 
@@ -125,12 +131,13 @@ def unclipped() -> Any:
 
 
 def line() -> Any:
-    """The model x w + b of the example by hand: w = 2, b = 0."""
+    """The model x w + b of the example by hand: w = 2, b = 0; and a parameter that no loss uses."""
     from llmc.model import Module, parameter
 
     class Line(Module):
         def __init__(self) -> None:
             self.w, self.b = parameter(np.array([[2.0]])), parameter(np.array([0.0]))
+            self.unused = parameter(np.zeros(2))
 
     return Line()
 
@@ -183,13 +190,22 @@ def state(model: Any) -> list[float]:
 
 def case_step(seed: int) -> None:
     train_step = unclipped()
-    model = line()
+    model, called = line(), []
+    model.w.grad = np.array([[100.0]])  # of somebody who looked before
+    model.training = False
     notes = Notes(model)
+
+    def counted(model: Any, batch: dict[str, Array]) -> Any:
+        called.append(int(model.training))
+        return squares(model, batch)
+
     for name in ("first", "second"):
-        numbers(f"{name}_loss", reported(train_step(model, BATCH, squares, notes), "loss"), "f64")
+        numbers(f"{name}_loss", reported(train_step(model, BATCH, counted, notes), "loss"), "f64")
         number(f"{name}_updates", len(notes.seen))
         numbers(f"{name}_gradients", notes.seen[-1], "f64")
         numbers(f"{name}_parameters", state(model), "f64")
+
+    numbers("modes", [*called, int(model.training)])
 
     def with_metrics(model: Any, batch: dict[str, Array]) -> tuple[Any, dict[str, float]]:
         return squares(model, batch), {"acc": 0.25, "rows": 2.0}
@@ -200,7 +216,7 @@ def case_step(seed: int) -> None:
 
 
 def case_vector(seed: int) -> None:
-    """A loss of two numbers, one of one number in a row, and what a refused one has changed."""
+    """A loss of two numbers, what it has changed, and a loss of one number in a row."""
     from llmc.autograd import Tensor
 
     train_step = unclipped()
@@ -213,6 +229,13 @@ def case_vector(seed: int) -> None:
     outcome("vector", train_step, model, BATCH, vector, notes)
     number("vector_updates", len(notes.seen))
     numbers("vector_parameters", state(model), "f64")
+
+    def in_a_row(model: Any, batch: dict[str, Array]) -> Any:
+        loss = squares(model, batch)
+        loss.data = loss.data.reshape(1)
+        return loss
+
+    numbers("row", reported(train_step(model, BATCH, in_a_row, notes), "loss"), "f64")
 
 
 def case_finite(seed: int) -> None:
@@ -302,8 +325,8 @@ def modes(root: Any) -> list[int]:
 class Watch:
     """A loss function that takes notes of modes, of whether the graph is kept, and of rows."""
 
-    def __init__(self, fails_at: int = -1) -> None:
-        self.fails_at = fails_at
+    def __init__(self, fails_at: int = -1, error: type[BaseException] = KeyError) -> None:
+        self.fails_at, self.error = fails_at, error
         self.modes: list[int] = []
         self.recording: list[int] = []
         self.rows: list[int] = []
@@ -311,22 +334,22 @@ class Watch:
     def __call__(self, model: Any, batch: dict[str, Array]) -> tuple[Any, dict[str, float]]:
         from llmc.autograd import RECORDING, Tensor
 
+        (x,) = batch.values()
         self.modes += modes(model)
         self.recording.append(int(RECORDING.get()))
-        self.rows.append(len(batch["x"]))
+        self.rows.append(len(x))
         if len(self.rows) - 1 == self.fails_at:
-            raise KeyError("a batch that fails")
-        low = float((batch["x"] < 0).mean())
-        return Tensor(np.array(batch["x"].mean())), {"low": low}
+            raise self.error("a batch that fails")
+        return Tensor(np.array(x.sum() / max(1, len(x)))), {"low": float(np.sum(x < 0)) / len(x)}
 
 
 def case_evaluate(seed: int) -> None:
     from llmc.loop import evaluate
 
     x = Draw(seed, 0)(10)
-    parts = [{"x": x[:4]}, {"x": x[4:8]}, {"x": x[8:]}]
+    parts = [{"pixels": x[:4]}, {"pixels": x[4:8]}, {"pixels": x[8:]}]
     model, watch = nested(), Watch()
-    found = evaluate(model, parts, watch)
+    found = evaluate(model, iter(parts), watch)
     numbers("means", reported(found, "loss", "low"), "f64")
     number("n", int(found.get("n", -1)))
     numbers("rows", watch.rows)
@@ -337,7 +360,22 @@ def case_evaluate(seed: int) -> None:
     model.training = False
     evaluate(model, parts, lambda model, batch: Watch()(model, batch)[0])
     numbers("modes_of_eval", modes(model))
+    model = nested()
     outcome("empty", evaluate, model, [], Watch())
+    numbers("modes_of_empty", modes(model))
+    with no_graph():
+        evaluate(model, parts, Watch())
+        number("recording_nested", recording())
+
+
+@contextlib.contextmanager
+def no_graph() -> Iterator[None]:
+    """What no_grad does, without it."""
+    from llmc.autograd import RECORDING
+
+    token = RECORDING.set(False)
+    yield
+    RECORDING.reset(token)
 
 
 def recording() -> int:
@@ -347,21 +385,28 @@ def recording() -> int:
 
 
 def case_evaluate_error(seed: int) -> None:
-    """The second batch fails; then the loader itself does."""
+    """The second batch fails; then the loader itself does; then somebody interrupts it."""
     from llmc.loop import evaluate
 
     def broken() -> Iterator[dict[str, Array]]:
-        yield {"x": np.ones(2)}
+        yield {"pixels": np.ones(2)}
         raise OSError("no more")
 
+    pixels = [{"pixels": np.ones(2)}] * 3
+
     for name, loader, watch in (
-        ("batch", [{"x": np.ones(2)}] * 3, Watch(fails_at=1)),
+        ("batch", pixels, Watch(fails_at=1)),
         ("loader", broken(), Watch()),
     ):
         model = nested()
         outcome(name, evaluate, model, loader, watch)
         numbers(f"{name}_modes", modes(model))
         number(f"{name}_recording", recording())
+    model = nested()
+    with contextlib.suppress(KeyboardInterrupt):
+        evaluate(model, pixels, Watch(1, KeyboardInterrupt))
+    numbers("interrupt_modes", modes(model))
+    number("interrupt_recording", recording())
 
 
 # ---------------------------------------------------------------- learning
@@ -409,13 +454,13 @@ def learned(task: Task, seed: int) -> tuple[Any, list[float]]:
 
 
 def outcome_of(task: Task, seed: int) -> None:
-    """What the network says to each row at the end; and the first loss and the last ones."""
+    """What the network says at the end to rows of the task; where it has more, to new ones."""
     from llmc import autograd as ad
 
     model, losses = learned(task, seed)
     numbers("losses", [losses[0], *losses[-2:]], "f64")
     number("steps", len(losses))
-    tensor("logits", model(ad.Tensor(task.data(seed)["x"])).data, "f64")
+    tensor("logits", model(ad.Tensor(task.data(seed + 1)["x"])).data, "f64")
 
 
 def case_xor(seed: int) -> None:
