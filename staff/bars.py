@@ -39,7 +39,7 @@ def losses(loaded: Rubric, credit: Credit) -> list[float]:
         observe.Case(built.binary, credit.case, sandbox.Limits(), seed, forked=True)
         for seed in SEEDS
     ]
-    loss_of = run.checks_of(loaded, credit.probe).loss_of
+    loss_of = run.checks_of(loaded, credit.probe)._loss_of
     seen = observe.run(cases, BUILD, len(cases), cached=True)
     return [loss_of(credit.case, observed.values["logits"]) for observed in seen]
 

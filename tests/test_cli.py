@@ -173,7 +173,7 @@ def test_json_is_valid_from_the_start_and_after_a_fault(tmp_path: Path, monkeypa
 
 
 def test_a_fault_of_a_check_is_never_the_students(monkeypatch, graded) -> None:
-    original = run._checks
+    original = run.checks_of
 
     def broken(rubric, probe: str):
         module = original(rubric, probe)
@@ -181,7 +181,7 @@ def test_a_fault_of_a_check_is_never_the_students(monkeypatch, graded) -> None:
             module.random_u32 = lambda seen: 1 / 0
         return module
 
-    monkeypatch.setattr(run, "_checks", broken)
+    monkeypatch.setattr(run, "checks_of", broken)
     result = graded(run.REFERENCE, "sample_softmax")
     item = result.parts[0].items[0]
     assert (item.verdict, item.earned, item.possible) == ("error", 8, 8)

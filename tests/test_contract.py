@@ -14,7 +14,7 @@ from autograder import build, rubric
 from autograder.report import document
 from autograder.results import Options
 from autograder.rubric import ROOT
-from autograder.run import _checks, grade, real_data
+from autograder.run import checks_of, grade, real_data
 from staff import golden, mutants
 from staff.trees import BUILD, Tree, grade_tree, lost
 
@@ -110,7 +110,7 @@ def test_rubric_checks_cases_and_golden_values_correspond(assignment: str, tools
     credits = [credit for _, item in loaded.items() for credit in item.credits]
     oracle = golden.oracle(assignment)
     for probe in {credit.probe for credit in credits}:
-        module = _checks(loaded, probe)
+        module = checks_of(loaded, probe)
         public = {
             name
             for name, value in vars(module).items()

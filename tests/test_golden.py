@@ -10,7 +10,7 @@ import pytest
 from autograder import observe, rubric, sandbox
 from autograder.build import Source
 from autograder.compare import Seen
-from autograder.run import REFERENCE, _checks, golden, programs
+from autograder.run import REFERENCE, checks_of, golden, programs
 from reference.oracle import a0
 from staff import golden as writer
 from staff.trees import BUILD
@@ -126,7 +126,7 @@ def test_every_row_accepts_the_reference_by_the_oracle_on_another_seed(
     limits = sandbox.Limits()
     runs = [observe.Case(built.binary, n, limits, SEED, leaks=True, forked=forked) for n in names]
     seen = dict(zip(names, observe.run(runs, BUILD, 1), strict=True))
-    checks = _checks(loaded, probe)
+    checks = checks_of(loaded, probe)
     for credit in (credit for credit in credits if credit.case in names):
         wanted = cases[credit.case][1](SEED)
         getattr(checks, credit.check)(Seen(seen[credit.case], wanted, built, None, True))

@@ -107,9 +107,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def llmc(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [str(PYTHON), "-m", "llmc", *words]
     kept = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **env}
-    return subprocess.run(
-        command, cwd=folder, env=kept, capture_output=True, encoding="latin-1", check=False
-    )
+    seen = subprocess.run(command, cwd=folder, env=kept, capture_output=True, check=False)
+    out, err = (stream.decode("latin-1") for stream in (seen.stdout, seen.stderr))  # any byte
+    return subprocess.CompletedProcess(command, seen.returncode, out, err)
 
 
 def test_a_counted_bigram_is_trained_measured_and_sampled(tree: Path) -> None:

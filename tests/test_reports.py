@@ -73,7 +73,7 @@ def unfinished() -> dict[str, Any]:
 @pytest.fixture
 def faulty(graded, monkeypatch) -> dict[str, Any]:
     """A check of ours that stumbles."""
-    original = run._checks
+    original = run.checks_of
 
     def checks(loaded, probe: str):
         module = original(loaded, probe)
@@ -81,7 +81,7 @@ def faulty(graded, monkeypatch) -> dict[str, Any]:
             module.random_u32 = lambda seen: 1 / 0
         return module
 
-    monkeypatch.setattr(run, "_checks", checks)
+    monkeypatch.setattr(run, "checks_of", checks)
     return documents.document(graded(REFERENCE, "c", "sample_softmax", cached=True))
 
 

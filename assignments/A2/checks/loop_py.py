@@ -176,7 +176,7 @@ MARGIN = 2.0  # on new inputs the reference's loss, times this, will do, too
 LABELS = {"xor": np.array([0, 1, 1, 0]), "moons": np.arange(200) % 2}  # learning.py's, row by row
 
 
-def loss_of(task: str, logits: np.ndarray) -> float:
+def _loss_of(task: str, logits: np.ndarray) -> float:
     """The mean of log(1 + e^z) - z y over the rows of a task."""
     return float(np.mean(np.logaddexp(0, logits) - logits * LABELS[task]))
 
@@ -188,8 +188,8 @@ def _learned(seen: Seen, task: str, text: str) -> np.ndarray:
     expect(good, "no logits", input=text, got=f"{got.size} of {got.dtype}")
     limit = bar(__file__, task)
     if "logits" in seen.wanted:
-        limit = max(limit, MARGIN * loss_of(task, seen.want("logits")))
-    loss = loss_of(task, got)
+        limit = max(limit, MARGIN * _loss_of(task, seen.want("logits")))
+    loss = _loss_of(task, got)
     expect(
         loss <= limit,
         "the loss after training",
