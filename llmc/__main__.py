@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ CLASSES = 10
 BIGRAM_STEPS, BIGRAM_RATE = 200, 1.0  # AdamW's, falling to 0 in a straight line
 BATCH, RATE, DECAY, CLIP, BETA = 32, 3e-3, 0.01, 1.0, 0.9  # the perceptron's
 
-Arrays = dict[str, NDArray]
+Arrays = dict[str, np.ndarray]
 
 
 # ---------------------------------------------------------------- what is seen of a run
@@ -122,9 +123,10 @@ def trained_bigram(counts: NDArray[np.int64], journal: Journal, plot: Path | Non
     optimiser = AdamW(decay_groups(model.parameters(), 0.0))
 
     def loss_fn(model: Module, batch: Batch) -> Tensor:
-        return counted_loss(model(batch["ids"]), batch["counts"])
+        return counted_loss(table, batch["shares"])
 
-    batch = {"ids": np.arange(VOCAB), "counts": counts}
+    table = model.weight  # all rows of it: there is nothing to look up
+    batch = {"shares": (counts / counts.sum()).astype(np.float32)}
     for step in range(BIGRAM_STEPS):
         optimiser.lr = BIGRAM_RATE * (1 - step / BIGRAM_STEPS)
         journal.add({**train_step(model, batch, loss_fn, optimiser), "floor": floor})
@@ -154,7 +156,7 @@ def digits(path: Path) -> Arrays:
     return found
 
 
-def classify(model: Module, batch: Batch) -> tuple[Tensor, dict[str, float]]:
+def classify(model: Any, batch: Batch) -> tuple[Tensor, dict[str, float]]:
     """Cross-entropy, and the share that is right."""
     logits = model(Tensor(batch["x"]))
     right = float((logits.data.argmax(axis=1) == batch["y"]).mean())
@@ -188,7 +190,7 @@ def train_mlp(args: argparse.Namespace) -> None:
 
 
 def save_mlp(
-    folder: Path, model: Module, sizes: tuple[int, ...], mean: NDArray, std: NDArray
+    folder: Path, model: Module, sizes: tuple[int, ...], mean: np.ndarray, std: np.ndarray
 ) -> None:
     from safetensors.numpy import save
 
@@ -197,7 +199,7 @@ def save_mlp(
     write(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
 
 
-def load_mlp(folder: Path, sizes: list[int]) -> tuple[Module, NDArray, NDArray]:
+def load_mlp(folder: Path, sizes: list[int]) -> tuple[Module, np.ndarray, np.ndarray]:
     """The model, and the mean and deviation of each of its inputs."""
     from safetensors.numpy import load
 
@@ -233,7 +235,7 @@ def parser() -> argparse.ArgumentParser:
         required=True, metavar="MODEL"
     )
 
-    def verb(of: argparse._SubParsersAction, name: str, about: str, run: Callable) -> Callable:
+    def verb(of: Any, name: str, about: str, run: Callable[[argparse.Namespace], None]) -> Any:
         made = of.add_parser(name, help=about, description=about)
         made.set_defaults(run=run)
         return made.add_argument

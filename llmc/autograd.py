@@ -140,8 +140,8 @@ class Operation:
         """What `backward` says. Raises TypeError unless it has an array for each input, of the
         input's shape and dtype."""
         found = self.backward(grad)
-        got = [(array.shape, str(array.dtype)) for array in found]
-        want = [(tensor.shape, str(tensor.dtype)) for tensor in self.inputs]
+        got = [(array.shape, array.dtype) for array in found]
+        want = [(tensor.shape, tensor.dtype) for tensor in self.inputs]
         if got != want:
             raise TypeError(f"{type(self).__name__}.backward returned {got}, want {want}")
         return found

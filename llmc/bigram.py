@@ -130,17 +130,15 @@ class BigramLogits(Module):
         raise NotImplementedError("A2: BigramLogits.to_lm")
 
 
-def counted_loss(rows: Tensor, counts: Counts) -> Tensor:
-    """The mean of -log p(j | i) over all pairs, each of which is looked at once: rows (V, V) are
-    the logits after each token, counts (V, V) how often j followed i. Given.
+def counted_loss(rows: Tensor, shares: Floats) -> Tensor:
+    """The mean of -log p(j | i) over all pairs of a text, each of which is looked at once: rows
+    (V, V) are the logits after each token; shares (V, V), of their dtype, say how often j followed
+    i, over the number of all pairs. Given.
 
     Equal to CrossEntropy over the text, pair by pair. A row's maximum is taken off first, which
     changes no gradient: softmax does not depend on it.
     """
-    share = counts / counts.sum()
-    largest = rows.data.max(axis=1, keepdims=True)
-    z = rows - Tensor(largest)
-    after = Tensor(share.sum(axis=1, keepdims=True).astype(rows.dtype))
+    z = rows + Tensor(-rows.data.max(axis=1, keepdims=True))
     log_sums = ad.Log()(ad.Sum(axis=1, keepdims=True)(ad.Exp()(z)))
-    pairs = Tensor(share.astype(rows.dtype))
-    return ad.Sum()(log_sums * after) - ad.Sum()(z * pairs)
+    after = Tensor(shares.sum(axis=1, keepdims=True))
+    return ad.Sum()(log_sums * after) - ad.Sum()(z * Tensor(shares))

@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 
 from autograder.rubric import ROOT
+from staff import bench_loop
 from staff.figures import MIB, Figure
 
 NUMBERS = 10_000_000  # that `uniforms` draws
@@ -24,6 +25,8 @@ def measure(rounds: int, say: Callable[[str], None]) -> list[Figure]:
     """Of Python; `say` hears of progress. Raises FileNotFoundError before `make data`."""
     say("llmc/model.py beside PyTorch")
     steps = _steps(rounds)
+    say("llmc/loop.py beside PyTorch")
+    trained = bench_loop.measure(rounds)
     say("llmc/rand.py")
     drawn = [_uniforms() for _ in range(rounds)]
     say("llmc/tokenizer.py")
@@ -31,6 +34,7 @@ def measure(rounds: int, say: Callable[[str], None]) -> list[Figure]:
     loop, pcg64 = (tuple(round_[i] for round_ in drawn) for i in (0, 1))
     return [
         *steps,
+        *trained,
         Figure("uniforms(10^7): a loop takes", loop, "times", least=100),
         Figure("uniforms(10^7) beside numpy's PCG64", pcg64, "times", 8),
         Figure("uniforms(10^7): memory beside the result", (_memory(),), "MiB", 8),

@@ -4,19 +4,18 @@ not train."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .autograd import Tensor
 from .model import Module
 from .optim import EMA
 from .rand import PCG32
 
-Batch = Mapping[str, NDArray]  # name → rows
+Batch = Mapping[str, np.ndarray]  # name → rows
 Metrics = Mapping[str, float]
-Losses = Callable[[Module, Batch], Tensor | tuple[Tensor, Metrics]]
+Losses = Callable[[Any, Batch], Tensor | tuple[Tensor, Metrics]]
 
 
 class Optimiser(Protocol):
@@ -38,7 +37,7 @@ class DataLoader:
 
     def __init__(
         self,
-        arrays: Mapping[str, NDArray],
+        arrays: Mapping[str, np.ndarray],
         batch_size: int,
         shuffle: bool,
         rng: PCG32 | None = None,
@@ -68,7 +67,7 @@ class DataLoader:
         return whole + (left > 0 and not self.drop_last)
         # END SOLUTION
 
-    def __iter__(self) -> Iterator[dict[str, NDArray]]:
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         """The batches of one epoch, each name → (batch_size, ...), copies."""
         # TODO (A2): DataLoader.__iter__
         # HINT: one order for all arrays; an array takes a list of row numbers in brackets.
