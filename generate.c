@@ -133,6 +133,7 @@ typedef struct {
 
 // Bytes of a bigram, or ids of one whose vocabulary is another.
 static void serve_bigram(const Request r) {
+    if (r.seed < 0) die("0 or more", "seed %d", r.seed);
     Bigram bigram;
     bigram_load(&bigram, r.path);
     const int V = bigram.vocab_size;

@@ -161,7 +161,7 @@ class _Run:
         row = _judge(credit, check, seen, key in self.observed, above)
         if credit.native and row.verdict == "ok" and not self.native:
             stage, name = NATIVE_ROW
-            return Row(credit, "skip", f"run `./grade {stage} {name}`, which comes first")
+            return Row(credit, "skip", f"needs {stage}'s {name}")
         return row
 
 

@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,10 @@ class Journal:
         """The loss over time as a picture; matplotlib is asked for only here."""
         if path is None:
             return
-        from matplotlib.figure import Figure
+        try:
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError:
+            raise ValueError("--plot wants matplotlib: run `make plot` once") from None
 
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
@@ -136,6 +140,8 @@ def trained_bigram(counts: NDArray[np.int64], journal: Journal, plot: Path | Non
 
 
 def generate(args: argparse.Namespace) -> None:
+    if not args.temperature > 0 or args.tokens < 0:
+        raise ValueError("want a --temperature above 0 and --tokens of 0 or more")
     ids = BigramLM.load(args.model).sample(args.start, args.tokens, args.seed, args.temperature)
     if args.ids:
         print(" ".join(map(str, ids)))
@@ -148,8 +154,11 @@ def generate(args: argparse.Namespace) -> None:
 
 def digits(path: Path) -> Arrays:
     """The arrays of digits.npz. Raises ValueError for a file that is none."""
-    with np.load(path, allow_pickle=False) as file:
-        found = {name: file[name] for name in file.files}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+    except (ValueError, AttributeError, zipfile.BadZipFile):
+        raise ValueError(f"{path}: no .npz file (`make data` writes digits.npz)") from None
     missing = {"x_train", "y_train", "x_test", "y_test"} - set(found)
     if missing:
         raise ValueError(f"{path}: there is no {min(missing)} in it")
@@ -200,25 +209,41 @@ def save_mlp(
 
 
 def load_mlp(folder: Path, sizes: list[int]) -> tuple[Module, np.ndarray, np.ndarray]:
-    """The model, and the mean and deviation of each of its inputs."""
+    """The model, and the mean and deviation of each of its inputs. Raises ValueError for a folder
+    that holds another."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    tensors = load((folder / "model.safetensors").read_bytes())
-    mean, std = tensors.pop("mean"), tensors.pop("std")
+    path = folder / "model.safetensors"
+    try:
+        tensors = load(path.read_bytes())
+        mean, std = tensors.pop("mean"), tensors.pop("std")
+    except (SafetensorError, KeyError):
+        raise ValueError(f"{path}: no perceptron that `train mlp` left") from None
     model = MultilayerPerceptron(sizes)
     model.load_state_dict(tensors)
     return model, mean, std
 
 
+def read_config(folder: Path) -> dict[str, Any]:
+    """What config.json says. Raises ValueError unless it is of one of our models."""
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(f"{path}: no JSON") from None
+    if not isinstance(config, dict) or config.get("tl_arch") not in ("bigram", "mlp"):
+        raise ValueError(f"{path}: tl_arch is neither bigram nor mlp")
+    return config
+
+
 def measure(args: argparse.Namespace) -> None:
-    config = json.loads((args.model / "config.json").read_text(encoding="utf-8"))
-    if config.get("tl_arch") == "bigram":
+    config = read_config(args.model)
+    if config["tl_arch"] == "bigram":
         ids = read_bytes(args.data)
         print(f"{BigramLM.load(args.model).nll(ids):.6f} nats a byte, {len(ids)} bytes")
         return
-    if config.get("tl_arch") != "mlp":
-        raise ValueError(f"{args.model}: tl_arch is neither bigram nor mlp")
-    model, mean, std = load_mlp(args.model, config["sizes"])
+    model, mean, std = load_mlp(args.model, config.get("sizes", []))
     data = digits(args.data)
     test = {"x": (data["x_test"] - mean) / std, "y": data["y_test"]}
     found = evaluate(model, DataLoader(test, BATCH, shuffle=False, drop_last=False), classify)
@@ -229,43 +254,45 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser("python -m llmc", description=(__doc__ or "").partition("\n")[0])
+    about = "Trains the small models of this course, samples from them, and measures them."
+    top = argparse.ArgumentParser("python -m llmc", description=about)
     verbs = top.add_subparsers(required=True, metavar="VERB")
     models = verbs.add_parser("train", help="train a model").add_subparsers(
         required=True, metavar="MODEL"
     )
 
     def verb(of: Any, name: str, about: str, run: Callable[[argparse.Namespace], None]) -> Any:
-        made = of.add_parser(name, help=about, description=about)
+        shown = argparse.ArgumentDefaultsHelpFormatter
+        made = of.add_parser(name, help=about, description=about, formatter_class=shown)
         made.set_defaults(run=run)
         return made.add_argument
 
     add = verb(models, "bigram", "next byte from this byte", train_bigram)
-    add("--method", choices=("counts", "autograd"), required=True)
+    add("--method", choices=("counts", "autograd"), required=True, help="how it is found")
     add("--data", type=Path, required=True, metavar="TEXT", help="a file of bytes")
-    add("--out", type=Path, required=True, metavar="FOLDER")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="where the model goes")
     add("--plot", type=Path, metavar="FILE.png", help="the loss as a picture")
 
     add = verb(models, "mlp", "handwritten digits", train_mlp)
     add("--data", type=Path, required=True, metavar="FILE.npz", help=".data/digits.npz")
-    add("--hidden", type=int, default=64)
-    add("--epochs", type=int, default=30)
-    add("--dropout", type=float, default=0.0)
+    add("--hidden", type=int, default=64, help="units of the hidden layer")
+    add("--epochs", type=int, default=30, help="passes over the training set")
+    add("--dropout", type=float, default=0.0, help="share of hidden units that is dropped")
     add("--seed", type=int, default=0, help="of weights, order and dropout")
-    add("--ckpt", type=Path, required=True, metavar="FOLDER")
+    add("--ckpt", type=Path, required=True, metavar="FOLDER", help="where the model goes")
     add("--plot", type=Path, metavar="FILE.png", help="the losses as a picture")
 
     add = verb(verbs, "generate", "text from a bigram", generate)
-    add("--model", type=Path, required=True, metavar="FOLDER")
-    add("--seed", type=int, default=1)
-    add("--tokens", type=int, default=200)
-    add("--temperature", type=float, default=1.0)
+    add("--model", type=Path, required=True, metavar="FOLDER", help="what training left")
+    add("--seed", type=int, default=1, help="of the coin")
+    add("--tokens", type=int, default=64, help="how many to generate")
+    add("--temperature", type=float, default=1.0, help="what logits are divided by, above 0")
     add("--start", type=int, default=NEWLINE, help="the id before the first")
     add("--ids", action="store_true", help="print ids, not text")
 
     add = verb(verbs, "eval", "the loss of a model on a file", measure)
-    add("--model", type=Path, required=True, metavar="FOLDER")
-    add("--data", type=Path, required=True, metavar="FILE")
+    add("--model", type=Path, required=True, metavar="FOLDER", help="what training left")
+    add("--data", type=Path, required=True, metavar="FILE", help="a text, or digits.npz")
     return top
 
 
@@ -275,8 +302,6 @@ def main() -> int:
         args.run(args)
     except NotImplementedError as missing:
         return failed(f"{missing} is not written yet")
-    except ModuleNotFoundError as missing:
-        return failed(f"--plot wants {missing.name}: run `make plot` once")
     except (OSError, ValueError, FloatingPointError) as fault:
         return failed(str(fault))
     return 0

@@ -286,7 +286,7 @@ def test_what_does_not_pass_yet_can_be_stood_in_for(unpacked: Path) -> None:
         shutil.copy(REFERENCE / "llmc" / name, unpacked / "llmc")
     words = ("A2", "python", "learns_xor", "bigram_logits")
     seen = run(unpacked, "./grade", *words)
-    assert "A2 · Python: 0 of 1 points here; 1 more: run `./grade A1 matmul_forward`" in seen.stdout
+    assert "A2 · Python: 0 of 1 points here; 1 more: needs A1's matmul_forward." in seen.stdout
     seen = run(unpacked, "./grade", *words, "--ref-deps")
     assert "A2 · Python: 2 of 2 points." in seen.stdout, seen.stdout + seen.stderr
     assert "with the reference's rand, sampler, autograd, model, optim, layers.h" in seen.stdout

@@ -363,6 +363,8 @@ SUMMED = (  # a gradient's shape, and that of the array which was broadcast to i
     ("edge_inside", (2, 3, 4), (2, 1, 4)),
     ("edge_ones", (1, 3, 1), (3, 1)),
     ("edge_one", (2, 3, 1), (1, 1)),
+    ("edge_two", (3, 2), (3, 1)),
+    ("edge_middle", (2, 3, 1), (2, 1, 1)),
 )
 INPUTS = {
     "add": "a b",

@@ -138,7 +138,7 @@ class BigramLM:
         """Makes a model directory, with those above it: `model.safetensors` with the table as
         "bigram.weight", and `config.json` with "tl_arch": "bigram" and "vocab_size"."""
         # TODO (A2): BigramLM.save
-        # HINT: safetensors.numpy writes arrays by name; it takes the memory as it lies.
+        # HINT: safetensors.numpy.save_file takes arrays by name, and their memory as it lies.
         # BEGIN SOLUTION
         import json
 
@@ -157,7 +157,8 @@ class BigramLM:
         are no bigram's: another tl_arch, weights cut short or without the tensor, or one that is
         not float32 or not (V, V), V the config's vocab_size."""
         # TODO (A2): BigramLM.load
-        # HINT: look at the config first; the file of weights may hold anything.
+        # HINT: look at the config first; the file of weights may hold anything. What is none raises
+        # safetensors.SafetensorError in safetensors.numpy.load, which takes bytes.
         # BEGIN SOLUTION
         import json
 
@@ -197,7 +198,7 @@ class BigramLogits(Module):
     def to_lm(self) -> BigramLM:
         """A BigramLM with a float32 copy of the table: training on leaves it as it is."""
         # TODO (A2): BigramLogits.to_lm
-        # HINT: astype copies, unless it is told not to.
+        # HINT: a model may be trained in float64. astype copies, unless it is told not to.
         # BEGIN SOLUTION
         return BigramLM(self.weight.data.astype(np.float32))
         # END SOLUTION

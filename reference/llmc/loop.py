@@ -131,7 +131,8 @@ def evaluate(model: Module, loader: Iterable[Batch], loss_fn: Losses) -> dict[st
     it was. A loader is gone through once. Raises ValueError if there is no row.
     """
     # TODO (A2): evaluate
-    # HINT: a batch of two rows counts as two rows. A part of a model may be in eval mode all along.
+    # HINT: a batch of two rows counts as two, whatever its arrays are called. A part of a model
+    # may be in eval mode all along.
     # BEGIN SOLUTION
     from .autograd import no_grad
 

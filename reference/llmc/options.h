@@ -3,6 +3,7 @@
 #define LLMC_OPTIONS_H
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,11 @@ static inline void take_options(int argc, char **argv, const char *about, const 
         const char *text = i + 1 < argc ? argv[i + 1] : "";
         char *end = NULL;
         errno = 0;
-        if (o->name != NULL && o->kind == 'i') *(int *)o->value = (int)strtol(text, &end, 10);
+        if (o->name != NULL && o->kind == 'i') {
+            const long number = strtol(text, &end, 10);
+            if (number < INT_MIN || number > INT_MAX) errno = ERANGE;
+            *(int *)o->value = (int)number;
+        }
         if (o->name != NULL && o->kind == 'f') *(float *)o->value = strtof(text, &end);
         const int is_number = end != NULL && end != text && *end == '\0' && errno == 0;
         if (o->name == NULL || (o->kind == 's' ? i + 1 == argc : !is_number)) {

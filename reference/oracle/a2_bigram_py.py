@@ -51,6 +51,7 @@ def counts(seed: int) -> Values:
     return {
         "abbacab": flat(pairs(ABBACAB, 3)),
         "more": flat(pairs(ABBACAB, 4)),
+        "two": many(0, 0, 1, 0),
         "wide": many(0, 0, 1, 0, 0, 1, 2, 1, 0),
         "text_int64": text,
         "text_uint8": text,
@@ -111,7 +112,7 @@ def looked_up(seed: int) -> Values:
 
 
 def logits(seed: int) -> Values:
-    return {**looked_up(seed), "calls": many(1, 1, 1)}
+    return {**looked_up(seed), "all_in_c": many(1, 1, 1)}
 
 
 def rows(seed: int) -> Values:

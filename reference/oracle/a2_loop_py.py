@@ -99,6 +99,7 @@ def finite(seed: int) -> Values:
     values = {"after": reals(1.0), "after_gradients": reals(-3.0, -2.0)}
     for name in ("nan", "inf", "minus_inf"):
         values |= {f"{name}_updates": many(0), f"{name}_averaged": many(0)}
+        values[f"{name}_backwards"] = many(0)
         values[f"{name}_parameters"] = reals(2.0, 0.0)
     return values
 

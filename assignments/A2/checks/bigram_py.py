@@ -12,13 +12,15 @@ TEXT = "a text of 300 ids"
 
 
 def counts(seen: Seen) -> None:
-    same(seen, "abbacab", input="abbacab, V 3, row by row", hint="row: this id; column: the next")
+    hint = "row: this id; column: the next; a pair that comes twice counts twice"
+    same(seen, "abbacab", input="abbacab, V 3, row by row", hint=hint)
+    same(seen, "two", input="two ids, 1 0, V 2", hint=hint)
     same(seen, "more", input="abbacab, V 4, row by row", hint="V rows and columns, whatever came")
     same(seen, "text_int64", input=TEXT, hint="each pair of neighbours once")
 
 
 def counts_edges(seen: Seen) -> None:
-    hint = "i V + j does not fit into the type of the ids"
+    hint = "as for int64; i V + j does not fit into such a type"
     same(seen, "text_uint8", input=f"{TEXT}, uint8", hint=hint)
     same(seen, "wide", input="299 1 299 298 299 1, V 300: rows 1, 298, 299 of these columns")
     same(seen, "bytes", input="255 254 255, V 256: the last six rows", hint=hint)
@@ -28,7 +30,7 @@ def counts_edges(seen: Seen) -> None:
 
 
 def floor(seen: Seen) -> None:
-    hint = "each pair's log(count / the sum of its row), times its count, over all counts"
+    hint = "each pair's count times log(count / its row's sum), in nats; no count adds nothing"
     near(seen, "abbacab", ROUNDING, input="the counts of abbacab", hint=hint)
     near(seen, "uneven", ROUNDING, input="counts 1 2 / 0 3", hint=hint)
     near(seen, "certain", ROUNDING, input="counts 0 5 / 3 0", hint="0 log 0 adds nothing")
@@ -66,14 +68,19 @@ SHAPES = (("line", "ids (4,)"), ("block", "ids (2,3)"), ("single", "one id, ()")
 def _rows(seen: Seen) -> None:
     for name, text in SHAPES:
         same(seen, f"{name}_f32_shape", input=f"the shape for {text}", hint="(..., V)")
-        same(seen, f"{name}_f32", input=f"rows for {text}", hint="the table's row of each id")
+        same(
+            seen,
+            f"{name}_f32",
+            input=f"rows for {text}",
+            hint="the row of each id; matmul_forward takes a weight (out, in)",
+        )
 
 
 def logits(seen: Seen) -> None:
     _rows(seen)
     if seen.native:  # else numpy stands in, and what is right so far is left out of the total
         hint = "llmc/native.py's matmul_forward"
-        same(seen, "calls", input="1: a call of logits called C's matmul_forward", hint=hint)
+        same(seen, "all_in_c", input="1: C multiplied as many rows as there are ids", hint=hint)
 
 
 def logits_refused(seen: Seen) -> None:
@@ -92,7 +99,7 @@ def rows(seen: Seen) -> None:
 
 def first_gradient(seen: Seen) -> None:
     near(seen, "loss_f32", TABLE, input="abbacab, a table of zeros: log 3")
-    hint = "each prediction adds p - 1 at the next id, p elsewhere, over 6"
+    hint = "each prediction adds p - 1 at the next id, p elsewhere, over 6; zeros: none arrived"
     near(seen, "gradient_f32", TABLE, input="the gradient, row by row", hint=hint)
 
 
@@ -126,7 +133,7 @@ def trained(seen: Seen) -> None:
 
 def to_lm(seen: Seen) -> None:
     same(seen, "copy", input="to_lm().weight", hint="the table, float32")
-    same(seen, "converted", input="to_lm().weight of a float64 table", hint="float32")
+    same(seen, "converted", input="to_lm().weight where training is in float64", hint="float32")
     same(seen, "class", input="1: a BigramLM")
     hint = "a copy: neither table may change the other"
     same(seen, "after_training", input="to_lm().weight after the model was trained on", hint=hint)
@@ -135,14 +142,14 @@ def to_lm(seen: Seen) -> None:
 
 def sample(seen: Seen) -> None:
     for i, temperature in enumerate(("0.5", "1", "2")):
-        text = f"40 ids after {i}, seed {i} higher, temperature {temperature}"
+        text = f"40 ids after {i}, temperature {temperature}"
         hint = "one PCG32(seed) for all ids, one uniform() for each; divide by the temperature"
         same(seen, f"ids_{i}", input=text, hint=hint, at="id")
     same(seen, "default", input="20 ids after 0", hint="temperature 1", at="id")
 
 
 def sample_edges(seen: Seen) -> None:
-    same(seen, "again", input="the same call again", hint="a new generator for each call", at="id")
+    same(seen, "again", input="the same 20 ids in another call", at="id")
     same(seen, "none", input="no ids")
     same(seen, "large", input="logits 1000 and 1000.5", hint="take the maximum off", at="id")
     text = "60 ids, logits near 2^22, temperature 3/4"
@@ -208,4 +215,4 @@ def load_refused(seen: Seen) -> None:
     ):
         raised(seen, name, "ValueError", text)
     for name, text in (("nowhere", "no directory"), ("no_weights", "no model.safetensors")):
-        raised(seen, name, "FileNotFoundError OSError", text)
+        raised(seen, name, "OSError FileNotFoundError", text)

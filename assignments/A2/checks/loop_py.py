@@ -18,7 +18,12 @@ HAND = "the example by hand: w = 2, b = 0, x 1 and 2, y 3 and 5, rate 0.1"
 
 
 def _epoch(seen: Seen, name: str, text: str, hint: str) -> None:
-    same(seen, f"{name}_length", input=f"len(loader), {text}", hint="batches of an epoch")
+    same(
+        seen,
+        f"{name}_length",
+        input=f"len(loader), {text}",
+        hint="n / batch_size, rounded down with drop_last, else up",
+    )
     same(seen, f"{name}_sizes", input=f"rows of each batch, {text}", hint=hint, at="batch")
     same(seen, f"{name}_x", input=f"x (n, 2) of all batches, {text}", hint=hint)
     same(seen, f"{name}_y", input=f"y of all batches, {text}", hint="the rows of x, the same of y")
@@ -69,7 +74,9 @@ def loader_refused(seen: Seen) -> None:
 def step_by_hand(seen: Seen) -> None:
     near(seen, "first_loss", ROUNDING, input=HAND, hint="the loss of the batch, before the update")
     same(seen, "first_updates", input=f"{HAND}: calls of opt.step()", hint="one a step")
-    near(seen, "first_gradients", ROUNDING, input=f"{HAND}: gradients at opt.step()")
+    text = f"{HAND}, and a gradient of 100 that somebody left in w.grad: gradients at opt.step()"
+    hint = "gradients add up: model.zero_grad() comes first, opt.step() last"
+    near(seen, "first_gradients", ROUNDING, input=text, hint=hint)
     near(seen, "first_parameters", ROUNDING, input=f"{HAND}: w, b after the step")
     text = f"{HAND}: model.training in each call of loss_fn, a step a call, and after"
     same(seen, "modes", input=text, hint="one call a step, and the mode is the caller's")
@@ -106,6 +113,8 @@ def step_finite(seen: Seen) -> None:
     for name, text in LOSSES:
         raised(seen, name, "FloatingPointError", text)
         _untouched(seen, name, text)
+        hint = "look at the loss before backward"
+        same(seen, f"{name}_backwards", input=f"calls of backward after {text}", hint=hint)
     hint = "a batch that was refused leaves nothing behind"
     near(seen, "after", ROUNDING, input="the loss of a good batch after these", hint=hint)
     near(seen, "after_gradients", ROUNDING, input="its gradients", hint=hint)
@@ -129,7 +138,8 @@ def step_clip(seen: Seen) -> None:
 def step_ema(seen: Seen) -> None:
     near(seen, "averaged", ROUNDING, input="what ema.update got in two steps", hint="the loss")
     hint = "ema.value_debiased(), after the update"
-    near(seen, "said", ROUNDING, input="loss_ema of two steps", hint=hint)
+    text = "loss_ema of two steps, with an average whose value_debiased() says 101, then 102"
+    near(seen, "said", ROUNDING, input=text, hint=hint)
     same(seen, "without", input="1: loss_ema without an ema", hint="leave it out then")
 
 
@@ -142,7 +152,6 @@ def evaluate_rows(seen: Seen) -> None:
     same(seen, "n", input=f"{text}: n", hint="how many rows there were")
     same(seen, "rows", input="rows that loss_fn saw", hint="each batch once", at="batch")
     raised(seen, "empty", "ValueError", "a loader without a batch")
-    same(seen, "modes_of_empty", input=f"{MODULES}, after that", at="module")
 
 
 def evaluate_modes(seen: Seen) -> None:
@@ -151,6 +160,8 @@ def evaluate_modes(seen: Seen) -> None:
     hint = "each module goes back to the mode that it had"
     same(seen, "modes_after", input=f"{MODULES}, after it", hint=hint, at="module")
     same(seen, "modes_of_eval", input=f"{MODULES}, of a model in eval mode", hint=hint, at="module")
+    text = f"{MODULES}, after a loader without a batch"
+    same(seen, "modes_of_empty", input=text, hint=hint, at="module")
     same(seen, "recording_after", input="1: a graph is kept, after it", hint="leave no_grad again")
     text = "1: a graph is kept, after it, within no_grad"
     same(seen, "recording_nested", input=text, hint="put back what was there before")

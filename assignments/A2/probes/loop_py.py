@@ -138,6 +138,7 @@ def line() -> Any:
         def __init__(self) -> None:
             self.w, self.b = parameter(np.array([[2.0]])), parameter(np.array([0.0]))
             self.unused = parameter(np.zeros(2))
+            self.backwards = 0
 
     return Line()
 
@@ -148,6 +149,7 @@ def squares(model: Any, batch: dict[str, Array]) -> Any:
 
     class Loss(Tensor):
         def backward(self, grad: Array | None = None) -> None:
+            model.backwards += 1
             for parameter, found in ((model.w, by_w), (model.b, by_b)):
                 parameter.grad = found if parameter.grad is None else parameter.grad + found
 
@@ -162,6 +164,10 @@ class Notes:
 
     def __init__(self, model: Any) -> None:
         self.model, self.seen = model, []
+
+    def last(self) -> list[float]:
+        """The gradients of the last step; zeros where there was none."""
+        return self.seen[-1] if self.seen else [0.0, 0.0]
 
     def step(self) -> None:
         self.seen.append([float(p.grad.item()) for p in (self.model.w, self.model.b)])
@@ -202,7 +208,7 @@ def case_step(seed: int) -> None:
     for name in ("first", "second"):
         numbers(f"{name}_loss", reported(train_step(model, BATCH, counted, notes), "loss"), "f64")
         number(f"{name}_updates", len(notes.seen))
-        numbers(f"{name}_gradients", notes.seen[-1], "f64")
+        numbers(f"{name}_gradients", notes.last(), "f64")
         numbers(f"{name}_parameters", state(model), "f64")
 
     numbers("modes", [*called, int(model.training)])
@@ -253,10 +259,11 @@ def case_finite(seed: int) -> None:
         outcome(name, train_step, model, BATCH, bad, notes, None, average)
         number(f"{name}_updates", len(notes.seen))
         number(f"{name}_averaged", len(average.seen))
+        number(f"{name}_backwards", model.backwards)
         numbers(f"{name}_parameters", state(model), "f64")
     found = train_step(model, BATCH, squares, notes, None, average)
     numbers("after", reported(found, "loss"), "f64")
-    numbers("after_gradients", notes.seen[-1], "f64")
+    numbers("after_gradients", notes.last(), "f64")
 
 
 def case_clip(seed: int) -> None:
@@ -267,22 +274,24 @@ def case_clip(seed: int) -> None:
         notes = Notes(model)
         found = train_step(model, BATCH, squares, notes, limit)
         numbers(f"{name}_norm", reported(found, "grad_norm"), "f64")
-        numbers(f"{name}_gradients", notes.seen[-1], "f64")
+        numbers(f"{name}_gradients", notes.last(), "f64")
         numbers(f"{name}_parameters", state(model), "f64")
 
 
 class Average:
-    """Stands for an EMA, and takes notes: the k-th number makes it say 100 + k."""
+    """Stands for an EMA, and takes notes: without its bias it is 100 + t after t numbers."""
 
     def __init__(self) -> None:
         self.seen: list[float] = []
-        self.value = -1.0
+        self.beta, self.value, self.t = 0.5, 0.0, 0
 
     def update(self, x: float) -> None:
         self.seen.append(float(x))
+        self.t = len(self.seen)
+        self.value = self.value_debiased() * (1 - self.beta**self.t)
 
     def value_debiased(self) -> float:
-        return 100.0 + len(self.seen)
+        return 100.0 + self.t
 
 
 def case_ema(seed: int) -> None:
