@@ -388,7 +388,7 @@ class MatMul(Operation):
 
     def forward(self, a: Array, b: Array) -> Array:
         # TODO (A1): MatMul.forward
-        # HINT: one b (k, m) for a whole batch is one product of (rows, k) with it.
+        # HINT: numpy broadcasts the axes in front by itself; but it takes vectors, too.
         raise NotImplementedError("A1: MatMul.forward")
 
     def backward(self, grad: Array) -> Gradients:

@@ -510,13 +510,11 @@ class MatMul(Operation):
 
     def forward(self, a: Array, b: Array) -> Array:
         # TODO (A1): MatMul.forward
-        # HINT: one b (k, m) for a whole batch is one product of (rows, k) with it.
+        # HINT: numpy broadcasts the axes in front by itself; but it takes vectors, too.
         # BEGIN SOLUTION
         if a.ndim < 2 or b.ndim < 2:
             raise ValueError(f"matrices of shape {a.shape} and {b.shape}, want two axes or more")
         self.a, self.b = a, b
-        if b.ndim == 2:
-            return (a.reshape(-1, a.shape[-1]) @ b).reshape(*a.shape[:-1], b.shape[-1])
         return a @ b
         # END SOLUTION
 
