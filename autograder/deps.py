@@ -1,7 +1,8 @@
 """--ref-deps: the reference in the place of what rows need and does not pass yet.
 
-What stands in is compiled: its code is not shown. A student's pack holds it in prebuilt/, for the
-Python and the machine that the pack was made on; where there is a reference/, it is compiled here.
+What stands in is compiled: its code is not shown, which is no secret to whoever can read compiled
+code. A student's pack holds it in prebuilt/, for the Python that the pack was made with, and the
+library for its machine; where there is a reference/, it is compiled here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from autograder.run import REFERENCE
 from autograder.sources import read
 
 PREBUILT = ROOT / "prebuilt"
-MACHINE = f"{sys.implementation.cache_tag}-{platform.system()}-{platform.machine()}".lower()
+TAG = str(sys.implementation.cache_tag)
+MACHINE = f"{platform.system()}-{platform.machine()}".lower()
 
 
 class NoReference(Exception):
@@ -35,13 +37,14 @@ def with_stand_ins(loaded: Rubric, options: Options, progress: run.Progress) -> 
     items = [item for _, some in run.select(loaded, options.names) for item in some]
     calls_c = any(credit.native for item in items for credit in item.credits)
     library = _library(options) if calls_c else None
-    modules = _failing(_modules(loaded, items, options), options, progress)
+    modules = _failing(loaded, _modules(loaded, items, options), options, progress)
     return replace(options, stand_ins=StandIns(modules, library))
 
 
 def _modules(loaded: Rubric, items: Sequence[Item], options: Options) -> set[str]:
     """`llmc/NAME.py` of all that the items' Python probes import, but for what they observe."""
-    theirs = {n: content for n, content in read(options.student).items() if n.endswith(".py")}
+    theirs = {name: b"" for _, name in _tables(loaded)}  # also what a student has removed
+    theirs |= {n: content for n, content in read(options.student).items() if n.endswith(".py")}
     found: set[str] = set()
     for probe in {p for item in items for p in item.probes if p.endswith(PYTHON)}:
         used = needed(loaded.probe(probe).read_bytes(), theirs)
@@ -50,12 +53,13 @@ def _modules(loaded: Rubric, items: Sequence[Item], options: Options) -> set[str
 
 
 def _failing(
-    modules: Collection[str], options: Options, progress: run.Progress
+    graded: Rubric, modules: Collection[str], options: Options, progress: run.Progress
 ) -> dict[str, bytes]:
-    """Those of which a row in any assignment lacks points, and the reference's in their place. One
-    after the other: a module is tried with what stands in for those before it."""
+    """Those of which a row, of the graded assignment or of one before it, lacks points; and the
+    reference's in their place. One after the other: a module is tried with what stands in for those
+    before it."""
     found: dict[str, bytes] = {}
-    tried = [(r, name) for r, name in _tables() if name in modules]
+    tried = [(r, name) for r, name in _tables(graded) if name in modules]
     for number, (loaded, name) in enumerate(tried):
         progress("trying what it needs", number, len(tried))
         part = next(part for part in loaded.parts if part.id == "python")
@@ -67,9 +71,10 @@ def _failing(
     return found
 
 
-def _tables() -> Iterator[tuple[Rubric, str]]:
-    """Each assignment that has a Python table, with each file of this, in its order."""
-    for loaded in map(rubric.load, rubric.assignments()):
+def _tables(last: Rubric) -> Iterator[tuple[Rubric, str]]:
+    """Each assignment up to the last that has a Python table, with each file of this, in order."""
+    names = rubric.assignments()
+    for loaded in map(rubric.load, names[: names.index(last.assignment) + 1]):
         for part in loaded.parts:
             if part.id == "python":
                 yield from ((loaded, name) for name in part.files)
@@ -82,12 +87,13 @@ def _passes(parts: Sequence[PartResult]) -> bool:
 
 def compiled(name: str) -> bytes:
     """A module of the reference as .pyc. Raises NoReference."""
-    kept = PREBUILT / MACHINE / f"{name}.pyc"
+    kept = PREBUILT / TAG / f"{name}.pyc"
     source = REFERENCE / "llmc" / f"{name}.py"
     if kept.exists():
         return kept.read_bytes()
     if not source.exists():
-        raise NoReference(_there_is())
+        there = ", ".join(sorted(path.name for path in PREBUILT.glob("*-*"))) or "none"
+        raise NoReference(f"--ref-deps has no {name} for {TAG} here; what it has: {there}")
     with scratch_folder(ROOT / "build") as folder:
         made = folder / f"{name}.pyc"
         unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
@@ -98,15 +104,11 @@ def compiled(name: str) -> bytes:
 
 
 def _library(options: Options) -> Path | None:
-    """The reference's library of what Python calls of C."""
+    """The reference's library of what Python calls of C; None where there is none for this machine:
+    the rows that need it stay skipped."""
     kept = PREBUILT / MACHINE / "libllmc.so"
     if kept.exists():
         return kept
     if not (REFERENCE / "llmc").is_dir():
-        raise NoReference(_there_is())
+        return None
     return run.native_library(REFERENCE, build.toolchain(options.build), options.build)
-
-
-def _there_is() -> str:
-    found = sorted(path.name for path in PREBUILT.iterdir()) if PREBUILT.is_dir() else []
-    return f"--ref-deps has nothing for {MACHINE} here, only for: {', '.join(found) or 'none'}"

@@ -161,7 +161,7 @@ def _run(
         return outcomes
     finally:
         for folder in folders:
-            _remove(folder)
+            remove(folder)
 
 
 def _second_try(
@@ -209,7 +209,7 @@ def _job(case: Case, folder: Path, zygote: Zygote) -> sandbox.Job:
     return sandbox.Job(case.argv(), folder, env, roomy, observe=True, starter=starter)
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
     """Removes a folder that a student's code may have made unreadable, very deep, or removed."""
     if folder.is_symlink():  # a job may have put one in its place
         folder.unlink()

@@ -64,6 +64,8 @@ def grade(rubric: Rubric, options: Options, progress: Progress = lambda *_: None
     built = _build(rubric, credits, options.student, tools, options, progress)
     wanted = _wanted(rubric, credits, built, tools, options)
     native = _native(options.student, tools, options) if _calls_c(credits) else None
+    if native is not None and options.by_hand:
+        _link([Built(NATIVE.name, native)], options.build / "probes")
     observed = _observe(rubric, credits, built, tools, options, progress, native=native)
     checks = {probe: checks_of(rubric, probe) for probe in {credit.probe for credit in credits}}
     leaks = "leak" in tools.sanitizers
@@ -270,7 +272,7 @@ def _native(student: Path, tools: Toolchain, options: Options) -> Path | None:
 
 def native_library(student: Path, tools: Toolchain, folder: Path) -> Path | None:
     """Builds native.c with `student`/llmc/layers.h; None if it does not compile."""
-    kept = tuple(flag for flag in tools.flags if flag not in build.SANITIZE)
+    kept = tuple(flag for flag in tools.flags if flag not in (*build.SANITIZE, "-g"))
     plain = replace(tools, flags=(*kept, "-O2", "-shared", "-fPIC"))
     return build.programs([NATIVE], student, plain, folder, 1)[NATIVE.name].binary
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder import milestone, observe, rubric, run, sandbox
 from autograder.build import Source, toolchain
-from autograder.files import scratch_folder, write_whole
+from autograder.files import write_whole
 from autograder.rubric import ROOT, Credit, Rubric
 from staff.trees import BUILD
 
@@ -52,24 +52,29 @@ def of_milestone(loaded: Rubric) -> Iterator[tuple[str, list[float]]]:
         if step.measure == "digits" and (data / step.needs).exists():
             found = []
             for seed in SEEDS:
-                with scratch_folder(BUILD) as folder:
-                    more = ("--seed", str(seed))
-                    tensors = milestone.trained(step, run.REFERENCE, folder, data, more)
-                    found.append(milestone.digits_loss(tensors, data / step.needs)[0])
+                with milestone.empty_folder(BUILD) as folder:
+                    more, content = ("--seed", str(seed)), (data / step.needs).read_bytes()
+                    tensors = milestone.trained(step, run.REFERENCE, folder, content, more)
+                    found.append(milestone.digits_loss(tensors, content)[0])
             yield step.id, found
 
 
-def table(loaded: Rubric, stored: str) -> str:
-    """Task, bar, mean and deviation, a line each, under a line that says what they are. What
-    cannot be measured for want of data stays as it was stored."""
+def table(loaded: Rubric, stored: str, with_milestone: bool) -> str:
+    """Task, bar, mean and deviation, a line each, under a line that says what they are. What the
+    milestone is held to stays as it was stored, unless it is to be measured, and can be."""
+    steps = {step.id for step in milestone.steps(loaded)[1]}
     rows = {row.split("\t")[0]: row for row in stored.splitlines() if not row.startswith("#")}
+    rows = {task: row for task, row in rows.items() if task in steps}
     measured = [(credit.case, losses(loaded, credit)) for credit in learning(loaded)]
-    for task, found in (*measured, *of_milestone(loaded)):
+    measured += of_milestone(loaded) if with_milestone else []
+    for task, found in measured:
         mean, deviation = statistics.mean(found), statistics.stdev(found)
         bar = mean + DEVIATIONS * deviation
         rows[task] = f"{task}\t{bar:.9g}\t{mean:.9g}\t{deviation:.9g}"
     head = f"# loss at the end; reference, seeds {SEEDS[0]} to {SEEDS[-1]}; python -m staff.bars"
-    return "\n".join((head, "# task\tbar\tmean\tdeviation", *rows.values())) + "\n"
+    order = sorted(rows)
+    lines = (head, "# task\tbar\tmean\tdeviation", *(rows[task] for task in order))
+    return "\n".join(lines) + "\n"
 
 
 def agree(stored: str, made: str) -> bool:
@@ -102,7 +107,7 @@ def main() -> int:
         if not learning(loaded):
             continue
         stored = path.read_text(encoding="utf-8") if path.exists() else ""
-        made = table(loaded, stored)
+        made = table(loaded, stored, with_milestone=not check)
         if not agree(stored, made) and check:
             print(f"{path.parent.parent.name}: bars.tsv is not what python -m staff.bars writes")
             wrong += 1

@@ -26,6 +26,7 @@ from typing import Any
 from autograder import __version__, deps, rubric
 from autograder.build import toolchain
 from autograder.files import scratch_folder, write_whole
+from autograder.imports import needed
 from autograder.rubric import ROOT
 from autograder.run import REFERENCE, native_library
 from staff.strip import MARK, stubs
@@ -112,18 +113,26 @@ def _renamed(file: str, renamed: Mapping[str, str]) -> str:
 
 def prebuilt(folder: Path) -> dict[str, Path]:
     """Name in the pack → file, made in `folder`: what `--ref-deps` puts in the place of a student's
-    modules, compiled for the Python and the machine of this release."""
-    made = {}
-    for path in sorted((ROOT / "reference" / "llmc").glob("*.py")):
-        if regions(_text(path)):
-            made[f"{path.stem}.pyc"] = deps.compiled(path.stem)
-    tools = toolchain(ROOT / "build")
-    library = native_library(REFERENCE, tools, ROOT / "build")
+    modules, compiled for the Python and the machine of this release. Only modules that a probe of
+    another one needs."""
+    made = {f"{deps.TAG}/{name}.pyc": deps.compiled(name) for name in sorted(_depended_on())}
+    library = native_library(REFERENCE, toolchain(ROOT / "build"), ROOT / "build")
     assert library is not None, "the reference compiles"
-    made["libllmc.so"] = library.read_bytes()
+    made[f"{deps.MACHINE}/libllmc.so"] = library.read_bytes()
     for name, content in made.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
-    return {f"{deps.PREBUILT.name}/{deps.MACHINE}/{name}": folder / name for name in made}
+    return {f"{deps.PREBUILT.name}/{name}": folder / name for name in made}
+
+
+def _depended_on() -> set[str]:
+    """Modules with solutions that a probe of another module can come to import."""
+    theirs = {f"llmc/{p.name}": p.read_bytes() for p in (REFERENCE / "llmc").glob("*.py")}
+    found: set[str] = set()
+    for probe in ROOT.glob("assignments/*/probes/*.py"):
+        used = {Path(name).stem for name in needed(probe.read_bytes(), theirs)}
+        found |= used - {rubric.module(probe.stem)}
+    return {name for name in found if regions(theirs[f"llmc/{name}.py"].decode())}
 
 
 def drift() -> list[str]:

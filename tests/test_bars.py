@@ -26,5 +26,11 @@ def test_a_table_agrees_with_what_is_made_now(made: str, fine: bool) -> None:
     assert bars.agree(TABLE, made) is fine
 
 
+def test_a_task_that_is_none_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bars, "learning", lambda loaded: [])
+    made = bars.table(bars.rubric.load("A2"), TABLE + "ghost\t1\t1\t1\n", with_milestone=False)
+    assert [line.split("\t")[0] for line in made.splitlines()[2:]] == ["digits"]
+
+
 def test_the_graded_seed_is_no_seed_of_the_bars() -> None:
     assert bars.rubric.load("A2").seed not in bars.SEEDS

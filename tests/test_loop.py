@@ -3,6 +3,7 @@ and milestones."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder import milestone, rubric
+from autograder import cli, milestone, rubric
 from autograder.milestone import NotMeasured, Step
 from autograder.rubric import ROOT
 from reference.llmc import autograd as ad
@@ -170,16 +171,24 @@ def test_generate_c_draws_what_python_draws(tree: Path, temperature: str) -> Non
     assert len(set(theirs)) > 5
 
 
+BIGRAM = '{"tl_arch": "bigram", "vocab_size": 2}'
+TWO = {"dtype": "F32", "shape": [2, 2]}
+
+
 @pytest.mark.parametrize(
     ("config", "header", "body", "says"),
     [
         ('{"tl_arch": "mlp"}', {}, b"", "tl_arch is not bigram"),
         ("{}", {}, b"", "tl_arch is not bigram"),
-        ('{"tl_arch": "bigram"}', {}, b"", "no float32 tensor bigram.weight"),
-        ('{ "tl_arch" : "bigram" }', {"dtype": "F64", "shape": [2, 2]}, b"", "no float32 tensor"),
-        ('{"tl_arch": "bigram"}', {"dtype": "F32", "shape": [2, 3]}, b"", "no square table"),
-        ('{"tl_arch": "bigram"}', {"dtype": "F32", "shape": [2, 2]}, b"\0" * 12, "cut short"),
-        ('{"tl_arch": "bigram"}', {"dtype": "F32", "shape": [2, 2]}, b"\xff" * 16, "is no number"),
+        (BIGRAM, {}, b"", "no tensor bigram.weight"),
+        (BIGRAM, {"other": 1}, b"", "is not float32"),
+        ('{ "tl_arch" : "bigram" }', {"dtype": "F64", "shape": [2, 2]}, b"", "is not float32"),
+        (BIGRAM, {"dtype": "F32", "shape": [2, 3]}, b"", "no square table"),
+        (BIGRAM, {"dtype": "F32", "shape": [2, 2, 7]}, b"", "no square table"),
+        (BIGRAM, {"dtype": "F32", "shape": [-2, -2]}, b"", "no square table"),
+        ('{"tl_arch": "bigram", "vocab_size": 3}', TWO, b"\0" * 16, "vocab_size is not 2"),
+        (BIGRAM, TWO, b"\0" * 12, "cut short"),
+        (BIGRAM, TWO, b"\xff" * 16, "is no number"),
     ],
 )
 @pytest.mark.slow
@@ -204,7 +213,12 @@ def test_generate_c_refuses_other_folders(
     [
         (("eval", "--model", "nowhere", "--data", "text.txt"), "No such file"),
         (("generate", "--model", "nowhere"), "No such file"),
-        (("train", "mlp", "--data", "text.txt", "--ckpt", "x"), "llmc: "),
+        (("train", "mlp", "--data", "text.txt", "--ckpt", "x"), "no .npz file"),
+        (("train", "mlp", "--data", "flat.npz", "--ckpt", "x"), "are no digits"),
+        (("eval", "--model", "list", "--data", "text.txt"), "neither bigram nor mlp"),
+        (("eval", "--model", "sizes", "--data", "digits.npz"), "no perceptron that"),
+        (("eval", "--model", "broken", "--data", "text.txt"), "config.json: no JSON"),
+        (("generate", "--model", "x", "--tokens", "-1"), "--tokens of 0 or more"),
         (("train", "mlp", "--data", "wrong.npz", "--ckpt", "x"), "there is no x_test in it"),
         (
             ("train", "bigram", "--method", "counts", "--data", "one", "--out", "x"),
@@ -219,6 +233,12 @@ def test_generate_c_refuses_other_folders(
 def test_what_goes_wrong_is_one_line(tree: Path, words: tuple[str, ...], says: str) -> None:
     (tree / "one").write_bytes(b"a")
     np.savez(tree / "wrong.npz", x_train=np.zeros(3))
+    flat = {f"{name}_{part}": np.zeros(3) for name in "xy" for part in ("train", "test")}
+    np.savez(tree / "flat.npz", **flat)
+    for name, config in (("list", "[]"), ("sizes", '{"tl_arch": "mlp"}'), ("broken", "{")):
+        (tree / name).mkdir(exist_ok=True)
+        (tree / name / "config.json").write_text(config)
+        (tree / name / "model.safetensors").write_bytes(b"nothing")
     seen = llmc(tree, *words, *(("--plot", "c.png") if "curve" in says else ()))
     assert (seen.returncode, seen.stderr.count("\n")) == (1, 1), seen.stderr
     assert says in seen.stderr
@@ -267,6 +287,22 @@ def test_milestones_measure_what_was_left(tree: Path, tmp_path: Path) -> None:
             "p.mkdir(); (p / 'model.safetensors').write_bytes(b'no such file')",
             "it left no model.safetensors",
         ),
+        (
+            "import os, pathlib; p = pathlib.Path('model'); p.mkdir();"
+            "os.mkfifo(p / 'model.safetensors')",
+            "it left no model.safetensors",
+        ),
+        (
+            "import os; os.mkdir('model'); os.symlink('/dev/zero', 'model/model.safetensors')",
+            "it left no model.safetensors",
+        ),
+        (
+            "import numpy as np; from safetensors.numpy import save_file; import os;"
+            "os.mkdir('model');"
+            "save_file({'bigram.weight': np.zeros((256, 256))}, 'model/model.safetensors')",
+            "no float32 tensor bigram.weight",
+        ),
+        ("raise NotImplementedError('A2: f is not written yet')", "A2: f is not written yet"),
     ],
 )
 def test_a_program_that_leaves_nothing_is_told(
@@ -275,27 +311,79 @@ def test_a_program_that_leaves_nothing_is_told(
     (tmp_path / "llmc").mkdir()
     (tmp_path / "llmc" / "__main__.py").write_text(code)
     found = milestone.reach(LOADED, step(needs="text.txt"), tmp_path, tmp_path / "build", tree)
-    assert found.verdict == "FAIL"
+    assert found.verdict == ("todo" if "not written" in says else "FAIL")
     assert says in found.got
+    assert list((tmp_path / "build" / "scratch").iterdir()) == []
+
+
+FLAT = np.zeros((256, 256), np.float32)
 
 
 @pytest.mark.parametrize(
-    "tensors",
-    [{}, {"bigram.weight": np.zeros((2, 2))}, {"bigram.weight": np.full((256, 256), np.nan)}],
+    ("table", "says"),
+    [
+        (None, "no float32 tensor"),
+        (FLAT[:2, :2], "no float32 tensor"),
+        (FLAT.astype(np.float64), "no float32 tensor"),
+        (FLAT + np.nan, "not finite"),
+    ],
 )
-def test_a_table_that_is_none_is_not_measured(tensors: dict[str, np.ndarray]) -> None:
-    with pytest.raises(NotMeasured, match="no finite"):
-        milestone.table(tensors)
+def test_a_table_that_is_none_is_not_measured(table: np.ndarray | None, says: str) -> None:
+    with pytest.raises(NotMeasured, match=says):
+        milestone.table({} if table is None else {"bigram.weight": table})
+
+
+def perceptron() -> dict[str, np.ndarray]:
+    """One that says digit k where pixel k is the brightest."""
+    eye = np.eye(64, dtype=np.float32)
+    return {
+        **{"mean": np.zeros(64, np.float32), "std": np.ones(64, np.float32)},
+        **{"layers.0.weight": eye, "layers.0.bias": np.zeros(64, np.float32)},
+        **{"layers.1.weight": eye[:10], "layers.1.bias": np.zeros(10, np.float32)},
+    }
+
+
+def test_digits_are_measured_by_their_logits() -> None:
+    x = np.full((3, 64), -5.0)
+    x[0, 4] = x[1, 7] = 2.0
+    x[2, 1] = 3.0  # wrong: it is a 9
+    file = io.BytesIO()
+    np.savez(file, x_test=x, y_test=np.array([4, 7, 9]))
+    loss, right = milestone.digits_loss(perceptron(), file.getvalue())
+    others = [np.log(np.exp(2) + 9) - 2] * 2 + [np.log(np.exp(3) + 9)]
+    assert loss == pytest.approx(np.mean(others))
+    assert right == pytest.approx(2 / 3)
+    found = milestone.digits(LOADED, step(id="digits"), perceptron(), file.getvalue())
+    assert (found.least, found.got) == (0.0, loss)
+    assert 0.2 < found.most < 0.5  # the bar
+
+
+@pytest.mark.parametrize("name", list(perceptron()))
+def test_a_perceptron_of_other_shapes_is_not_measured(name: str) -> None:
+    tensors = perceptron()
+    tensors[name] = tensors[name][:1]
+    with pytest.raises(NotMeasured, match=name):
+        milestone.digits_loss(tensors, b"")
+
+
+def test_the_command_says_what_it_reached(capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
+    assert cli.main(["milestone", "A0"]) == 2
+    assert "A0 has no milestone" in capsys.readouterr().err
+    (tmp_path / "llmc").mkdir()
+    (tmp_path / "llmc" / "__main__.py").write_text(r"raise SystemExit('\033[2J a reason')")
+    assert cli.main(["milestone", "A2", "--student", str(tmp_path)]) in (0, 1)
+    said = capsys.readouterr().out
+    assert "A2 milestone: models that you trained" in said and "\033[2J" not in said
+    assert said.count("?[2J a reason") == 3 or "run `make data`" in said
 
 
 def test_no_table_is_below_the_floor(tree: Path) -> None:
     """The floor is the loss of the shares themselves, and other tables are above it."""
-    text = tree / "text.txt"
-    counted = milestone.pairs(text)
+    text = (tree / "text.txt").read_bytes()
     with np.errstate(divide="ignore"):
-        logs = np.log(counted)
+        logs = np.log(milestone.pairs(text)).astype(np.float32)
     logs[np.isinf(logs)] = -1e4
     floor = milestone.floor(LOADED, step(), {"bigram.weight": logs}, text)
-    assert floor.got == pytest.approx(floor.least, abs=1e-9)
+    assert floor.got == pytest.approx(floor.least, abs=1e-6)
     assert milestone.add_one(LOADED, step(), {"bigram.weight": logs}, text).got < floor.most
     assert sys.float_info.epsilon < floor.least

@@ -138,6 +138,6 @@ def test_a_folder_that_became_a_link_is_unlinked_and_no_more(tmp_path: Path) -> 
     (tmp_path / "victim" / "inner").mkdir(parents=True)
     (tmp_path / "victim" / "inner").chmod(0o500)
     (tmp_path / "run").symlink_to(tmp_path / "victim")
-    observe._remove(tmp_path / "run")
+    observe.remove(tmp_path / "run")
     assert not (tmp_path / "run").is_symlink()
     assert (tmp_path / "victim" / "inner").stat().st_mode & 0o777 == 0o500

@@ -98,7 +98,7 @@ MAY_USE = {  # of the modules that grade; commands and reports stand above all o
     "compare": "build observe sandbox",
     "results": "build compare rubric",
     "run": "build compare files imports observe python results rubric sandbox sources",
-    "milestone": "compare files rubric sandbox",
+    "milestone": "compare observe rubric sandbox",
     "deps": "build files imports results rubric run sources",
 }
 

@@ -153,6 +153,11 @@ def _options(arguments: argparse.Namespace) -> Options:
         raise Usage("this needs the reference, which is not in this folder")
     if reference and arguments.student:
         raise Usage("--reference or --student, not both")
+    counted = [name for name in ("html", "junit", "gradescope") if getattr(arguments, name)]
+    if arguments.ref_deps and counted:
+        raise Usage(
+            f"--{counted[0]} without --ref-deps: such a report is of the student's own code"
+        )
     if arguments.gdb and (arguments.valgrind or arguments.watch):
         raise Usage("--gdb without --valgrind and without --watch")
     student = REFERENCE if reference else student_folder(arguments.student)

@@ -1,11 +1,11 @@
 """The result as one plain document, llmc-grade/1, from which the other reports are written.
 
-Points are strings: integers or fractions, never floats. At the top: assignment, title, mode
-(public or fresh), seed, names (what was asked for; empty: all), seconds, tool, parts. A part has
-score, possible (what this machine can verify), skipped, total, start (the item to look at first),
-broken (files that do not compile) and items. An item has the verdict and the message, input, got,
-expected and hint of the credit to look at; below `credits` all of them have theirs, and `picture`
-where a distribution is off.
+Points are strings: integers, decimals or fractions, never floats. At the top: assignment, title,
+mode (public or fresh, and what stood in by --ref-deps), seed, names (what was asked for; empty:
+all), seconds, tool, parts. A part has score, possible (what this machine can verify), skipped,
+total, start (the item to look at first), broken (files that do not compile) and items. An item has
+the verdict and the message, input, got, expected and hint of the credit to look at; below `credits`
+all of them have theirs, and `picture` where a distribution is off.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from autograder import __version__
@@ -53,6 +54,13 @@ def _unreached(item: Item) -> tuple[Row, ...]:
     return tuple(Row(credit, "error", "the grader did not get here") for credit in item.credits)
 
 
+def _with(options: Options) -> str:
+    """What stood in for a student's own, for none of their points are theirs alone."""
+    names = [Path(name).stem for name in options.stand_ins.modules]
+    names += ["layers.h"] if options.stand_ins.library else []
+    return f", with the reference's {', '.join(names)}" if names else ""
+
+
 def _document(
     rubric: Rubric,
     options: Options,
@@ -64,7 +72,7 @@ def _document(
         "schema": "llmc-grade/1",
         "assignment": rubric.assignment,
         "title": rubric.title,
-        "mode": "public" if options.fresh is None else "fresh",
+        "mode": ("public" if options.fresh is None else "fresh") + _with(options),
         "seed": rubric.seed if options.fresh is None else options.fresh,
         "names": list(options.names),
         "seconds": round(seconds, 3),

@@ -53,7 +53,7 @@ def milestone_head(rubric: Rubric, title: str, out: Console) -> None:
 def milestone(reached: Reached, out: Console) -> None:
     """A step: its verdict, what it reached, what was wanted."""
     line = Text("   ").append(f"{reached.verdict:5}", style=STYLES[reached.verdict])
-    out.print(line.append(f" {reached.step.says:24}{reached.got}"))
+    out.print(line.append(f" {reached.step.says:24}{plain(reached.got)}"))
     if reached.wanted:
         out.print(f"         {'wanted':24}{reached.wanted}", style="dim")
 

@@ -172,6 +172,7 @@ def _explain(item: ItemResult, result: Result, out: Console, every_row: bool) ->
 def by_hand(row: Row, result: Result) -> str:
     """The command that runs a row's case by itself, and prints what it reports."""
     python = f"{PYTHON_BY_HAND} " if row.credit.probe.endswith(PYTHON) else ""
+    python = f"LLMC_NATIVE=build/probes/native {python}" if row.credit.native else python
     return f"{python}build/probes/{row.credit.probe} {row.credit.case} {result.seed}"
 
 

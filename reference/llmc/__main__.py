@@ -12,6 +12,7 @@ the bigram, and a line an epoch of the perceptron.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 import time
@@ -45,11 +46,15 @@ Arrays = dict[str, np.ndarray]
 
 
 class Journal:
-    """Keeps a run's metrics, writes metrics.jsonl, and says how far it is: in place on a terminal,
-    else ten lines in all."""
+    """Keeps a run's metrics, writes metrics.jsonl and a curve, and says how far it is: in place on
+    a terminal, else ten lines in all. Raises ValueError where no curve can be drawn."""
 
-    def __init__(self, folder: Path, unit: str, of: int) -> None:
-        self.folder, self.unit, self.of = folder, unit, of
+    def __init__(self, folder: Path, unit: str, of: int, plot: Path | None) -> None:
+        if plot is not None and importlib.util.find_spec("matplotlib") is None:
+            raise ValueError("--plot wants matplotlib: run `make plot` once")
+        if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
+            raise ValueError(f"--plot {plot}: want a name that ends in .png, .svg or .pdf")
+        self.folder, self.unit, self.of, self.picture = folder, unit, of, plot
         self.entries: list[dict[str, float]] = []
         self.started = time.perf_counter()
 
@@ -64,18 +69,15 @@ class Journal:
         elif done % max(1, self.of // 10) == 0 or done == self.of:
             print(line, flush=True)
 
-    def write(self) -> None:
+    def write(self, title: str) -> None:
         lines = "".join(json.dumps(entry) + "\n" for entry in self.entries)
         write(self.folder / "metrics.jsonl", lines.encode())
+        if self.picture is not None:
+            self.plot(self.picture, title)
 
-    def plot(self, path: Path | None, title: str) -> None:
+    def plot(self, path: Path, title: str) -> None:
         """The loss over time as a picture; matplotlib is asked for only here."""
-        if path is None:
-            return
-        try:
-            from matplotlib.figure import Figure
-        except ModuleNotFoundError:
-            raise ValueError("--plot wants matplotlib: run `make plot` once") from None
+        from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
@@ -108,20 +110,23 @@ def read_bytes(path: Path) -> NDArray[np.uint8]:
 def train_bigram(args: argparse.Namespace) -> None:
     ids = read_bytes(args.data)
     counts = pair_counts(ids, VOCAB)
+    journal = Journal(args.out, "step", BIGRAM_STEPS, args.plot)
     if args.method == "counts":
         if args.plot is not None:
             raise ValueError("--plot is a curve: counting has no steps, --method autograd has")
         lm = BigramLM.from_counts(ids, VOCAB)
+        lm.save(args.out)
     else:
-        lm = trained_bigram(counts, Journal(args.out, "step", BIGRAM_STEPS), args.plot)
-    lm.save(args.out)
+        lm = trained_bigram(counts, journal)
+        lm.save(args.out)
+        journal.write("bigram, every pair of the text at each step")
     print(
         f"{args.method}: {lm.nll(ids):.6f} nats a byte; no bigram is below {floor_nll(counts):.6f}"
     )
     print(f"wrote {args.out}")
 
 
-def trained_bigram(counts: NDArray[np.int64], journal: Journal, plot: Path | None) -> BigramLM:
+def trained_bigram(counts: NDArray[np.int64], journal: Journal) -> BigramLM:
     """A table trained on all pairs at each step."""
     model, floor = BigramLogits(VOCAB), floor_nll(counts)
     optimiser = AdamW(decay_groups(model.parameters(), 0.0))
@@ -134,8 +139,6 @@ def trained_bigram(counts: NDArray[np.int64], journal: Journal, plot: Path | Non
     for step in range(BIGRAM_STEPS):
         optimiser.lr = BIGRAM_RATE * (1 - step / BIGRAM_STEPS)
         journal.add({**train_step(model, batch, loss_fn, optimiser), "floor": floor})
-    journal.write()
-    journal.plot(plot, "bigram, every pair of the text at each step")
     return model.to_lm()
 
 
@@ -162,6 +165,13 @@ def digits(path: Path) -> Arrays:
     missing = {"x_train", "y_train", "x_test", "y_test"} - set(found)
     if missing:
         raise ValueError(f"{path}: there is no {min(missing)} in it")
+    for part in ("train", "test"):
+        x, y = found[f"x_{part}"], found[f"y_{part}"]
+        fine = (
+            x.ndim == 2 and x.dtype.kind == "f" and y.dtype.kind in "iu" and y.shape == x.shape[:1]
+        )
+        if not fine or len(x) == 0 or not 0 <= y.min() <= y.max() < CLASSES:
+            raise ValueError(f"{path}: x_{part} {x.shape} and y_{part} {y.shape} are no digits")
     return found
 
 
@@ -183,18 +193,17 @@ def train_mlp(args: argparse.Namespace) -> None:
         for part in ("train", "test")
     )
     rng = PCG32(args.seed).substream("shuffle")
-    loader = DataLoader(train, BATCH, shuffle=True, rng=rng)
+    loader = DataLoader(train, min(BATCH, len(train["y"])), shuffle=True, rng=rng)
     held_out = DataLoader(test, BATCH, shuffle=False, drop_last=False)
     optimiser, ema = AdamW(decay_groups(model.parameters(), DECAY), RATE), EMA(BETA)
-    journal = Journal(args.ckpt, "epoch", args.epochs)
+    journal = Journal(args.ckpt, "epoch", args.epochs, args.plot)
     for _ in range(args.epochs):
         steps = [train_step(model, batch, classify, optimiser, CLIP, ema) for batch in loader]
         found = {name: float(np.mean([step[name] for step in steps])) for name in ("loss", "acc")}
         seen = evaluate(model, held_out, classify)
         journal.add({**found, "test_loss": seen["loss"], "test_acc": seen["acc"]})
     save_mlp(args.ckpt, model, sizes, mean, std)
-    journal.write()
-    journal.plot(args.plot, f"digits, {args.hidden} hidden units")
+    journal.write(f"digits, {args.hidden} hidden units")
     print(f"wrote {args.ckpt}")
 
 
@@ -220,6 +229,10 @@ def load_mlp(folder: Path, sizes: list[int]) -> tuple[Module, np.ndarray, np.nda
         mean, std = tensors.pop("mean"), tensors.pop("std")
     except (SafetensorError, KeyError):
         raise ValueError(f"{path}: no perceptron that `train mlp` left") from None
+    if not isinstance(sizes, list) or len(sizes) < 2 or not all(type(n) is int for n in sizes):
+        raise ValueError(f"{folder / 'config.json'}: sizes are {sizes}")
+    if min(sizes) < 1:
+        raise ValueError(f"{folder / 'config.json'}: sizes are {sizes}")
     model = MultilayerPerceptron(sizes)
     model.load_state_dict(tensors)
     return model, mean, std
@@ -230,7 +243,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"{path}: no JSON") from None
     if not isinstance(config, dict) or config.get("tl_arch") not in ("bigram", "mlp"):
         raise ValueError(f"{path}: tl_arch is neither bigram nor mlp")
@@ -251,6 +264,18 @@ def measure(args: argparse.Namespace) -> None:
 
 
 # ---------------------------------------------------------------- the command line
+
+
+def positive(word: str) -> int:
+    if int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not above 0")
+    return int(word)
+
+
+def share(word: str) -> float:
+    if not 0 <= float(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not within [0, 1)")
+    return float(word)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -275,9 +300,9 @@ def parser() -> argparse.ArgumentParser:
 
     add = verb(models, "mlp", "handwritten digits", train_mlp)
     add("--data", type=Path, required=True, metavar="FILE.npz", help=".data/digits.npz")
-    add("--hidden", type=int, default=64, help="units of the hidden layer")
-    add("--epochs", type=int, default=30, help="passes over the training set")
-    add("--dropout", type=float, default=0.0, help="share of hidden units that is dropped")
+    add("--hidden", type=positive, default=64, help="units of the hidden layer")
+    add("--epochs", type=positive, default=30, help="passes over the training set")
+    add("--dropout", type=share, default=0.0, help="share of hidden units that is dropped")
     add("--seed", type=int, default=0, help="of weights, order and dropout")
     add("--ckpt", type=Path, required=True, metavar="FOLDER", help="where the model goes")
     add("--plot", type=Path, metavar="FILE.png", help="the losses as a picture")

@@ -45,14 +45,23 @@ static inline const char *bigram_value(const char *json, const char *key) {
     return found + strspn(found, " \t\r\n");
 }
 
-// The next whole number in text, whose end is kept in *text; -1 where there is none.
-static inline long long bigram_number(const char **text) {
-    const char *digits = *text + strspn(*text, " \t\r\n[,");
+// A whole number of at most 2^48, with blanks around it, before `close`; -1 where something else
+// stands. *text moves behind.
+static inline long long bigram_number(const char **text, char close) {
     char *end = NULL;
-    const long long number = strtoll(digits, &end, 10);
-    if (end == digits || number < 0) return -1;
-    *text = end;
-    return number;
+    const long long number = strtoll(*text, &end, 10);
+    if (end == *text || number < 0 || number > 1LL << 48) return -1;
+    end += strspn(end, " \t\r\n");
+    *text = end + 1;
+    return *end == close ? number : -1;
+}
+
+// Two of them in brackets: [3, 4]. Returns 0 where something else stands.
+static inline int bigram_pair(const char *text, long long *first, long long *second) {
+    if (*text++ != '[') return 0;
+    *first = bigram_number(&text, ',');
+    *second = *first < 0 ? -1 : bigram_number(&text, ']');
+    return *second >= 0;
 }
 
 // Reads the config and the tensor "bigram.weight"; the caller frees with bigram_free. Ends the
@@ -79,17 +88,25 @@ static inline void bigram_load(Bigram *bigram, const char *folder) {
     char *header = must_malloc((size_t)size + 1);
     must_read(header, 1, (size_t)size, file, folder);
     header[size] = '\0';
-    const char *entry = bigram_value(header, "bigram.weight");
-    const char *kind = entry == NULL ? NULL : bigram_value(entry, "dtype");
-    const char *shape = entry == NULL ? NULL : bigram_value(entry, "shape");
-    const char *place = entry == NULL ? NULL : bigram_value(entry, "data_offsets");
-    if (kind == NULL || shape == NULL || place == NULL || strncmp(kind, "\"F32\"", 5) != 0) {
-        die(again, "%s/model.safetensors: no float32 tensor bigram.weight in it", folder);
+    char *entry = (char *)bigram_value(header, "bigram.weight");
+    char *close = entry == NULL ? NULL : strchr(entry, '}');
+    if (entry == NULL || *entry != '{' || close == NULL) {
+        die(again, "%s/model.safetensors: no tensor bigram.weight in it", folder);
     }
-    const long long V = bigram_number(&shape), columns = bigram_number(&shape);
-    const long long start = bigram_number(&place), stop = bigram_number(&place);
-    if (V < 1 || V > BIGRAM_MAX_VOCAB || columns != V || start < 0 || stop - start != 4 * V * V) {
+    *close = '\0';  // what is looked for stands within the braces
+    const char *kind = bigram_value(entry, "dtype"), *shape = bigram_value(entry, "shape");
+    const char *place = bigram_value(entry, "data_offsets");
+    if (kind == NULL || shape == NULL || place == NULL || strncmp(kind, "\"F32\"", 5) != 0) {
+        die(again, "%s/model.safetensors: bigram.weight is not float32", folder);
+    }
+    long long V, columns, start, stop;
+    if (!bigram_pair(shape, &V, &columns) || V > BIGRAM_MAX_VOCAB || columns != V || V < 1 ||
+        !bigram_pair(place, &start, &stop) || start > stop || stop - start != 4 * V * V) {
         die(again, "%s/model.safetensors: bigram.weight is no square table", folder);
+    }
+    const char *stated = bigram_value(config, "vocab_size");
+    if (stated == NULL || strtoll(stated, NULL, 10) != V) {
+        die(again, "%s/config.json: vocab_size is not %lld", folder, V);
     }
     free(header);
     const size_t count = (size_t)(V * V);
