@@ -165,6 +165,7 @@ def test_a_line_for_each_step_and_a_sample(programs: Path) -> None:
         (("--out", "nowhere"), 1, "error: nowhere/main.log: cannot open"),
         (("-B", "0"), 1, "error: a batch (0,8)"),
         (("--lr", "1e9", "--steps", "9"), 1, "error: the loss is "),
+        (("--steps", "5000000000"), 2, "error: --steps 5000000000: no such option or value"),
         (("--steps", "many"), 2, "error: --steps many: no such option or value (--help"),
         (("--frob", "1"), 2, "error: --frob 1: no such option or value"),
         (("--lr",), 2, "error: --lr : no such option or value"),

@@ -31,6 +31,20 @@ static inline void print_options(const char *about, const Option *options) {
     }
 }
 
+// Sets an option of kind 'i' or 'f'; returns whether the whole text is such a number.
+static inline int option_number(const Option *o, const char *text) {
+    char *end = NULL;
+    errno = 0;
+    if (o->kind == 'f') {
+        *(float *)o->value = strtof(text, &end);
+    } else {
+        const long number = strtol(text, &end, 10);
+        if (number < INT_MIN || number > INT_MAX) return 0;
+        *(int *)o->value = (int)number;
+    }
+    return end != text && *end == '\0' && errno == 0;
+}
+
 // Sets what the words of the command line name. --help prints the table and ends the program; an
 // unknown option, or a value that is none, ends it with one line and status 2.
 static inline void take_options(int argc, char **argv, const char *about, const Option *options) {
@@ -42,16 +56,8 @@ static inline void take_options(int argc, char **argv, const char *about, const 
             exit(0);
         }
         const char *text = i + 1 < argc ? argv[i + 1] : "";
-        char *end = NULL;
-        errno = 0;
-        if (o->name != NULL && o->kind == 'i') {
-            const long number = strtol(text, &end, 10);
-            if (number < INT_MIN || number > INT_MAX) errno = ERANGE;
-            *(int *)o->value = (int)number;
-        }
-        if (o->name != NULL && o->kind == 'f') *(float *)o->value = strtof(text, &end);
-        const int is_number = end != NULL && end != text && *end == '\0' && errno == 0;
-        if (o->name == NULL || (o->kind == 's' ? i + 1 == argc : !is_number)) {
+        const int has_value = i + 1 < argc;
+        if (o->name == NULL || !(o->kind == 's' ? has_value : option_number(o, text))) {
             fprintf(stderr, "error: %s %s: no such option or value (--help lists them)\n", argv[i],
                     text);
             exit(2);
