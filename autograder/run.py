@@ -448,7 +448,8 @@ def _stood_in(
     rubric: Rubric, items: Sequence[Item], options: Options, native: Path | None
 ) -> dict[str, str]:
     """Item id → with which of the reference's modules, for a student's, it was graded."""
-    theirs = {n: content for n, content in read(options.student).items() if n.endswith(".py")}
+    theirs = dict.fromkeys(options.stand_ins.modules, b"")  # also for what is missing
+    theirs |= {n: content for n, content in read(options.student).items() if n.endswith(".py")}
     found = {}
     for item in items:
         probes = [rubric.probe(probe) for probe in item.probes if probe.endswith(PYTHON)]

@@ -14,6 +14,7 @@ import pytest
 # The files of dev/data import one another as scripts do.
 sys.path.insert(0, str(Path(__file__).parents[1] / "dev" / "data"))
 
+import digits
 import files
 import formats
 import gpt2
@@ -586,3 +587,28 @@ def test_an_interrupt_is_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(prepare, "prepare", interrupt)
     assert run("--out", tmp_path) == 1
     assert capsys.readouterr().err.startswith("error: interrupted (run it again")
+
+
+# digits.py
+
+
+def test_digits_are_written_once_and_split_as_stated(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    said = digits.write(tmp_path)
+    assert said.endswith("digits.npz  1437 digits to train on, 360 to test")
+    with np.load(tmp_path / "digits.npz", allow_pickle=False) as found:
+        shapes = {name: (found[name].shape, str(found[name].dtype)) for name in found.files}
+        assert shapes == {
+            **{"x_train": ((1437, 64), "float32"), "y_train": ((1437,), "int64")},
+            **{"x_test": ((360, 64), "float32"), "y_test": ((360,), "int64")},
+        }
+        assert (found["x_train"].min(), found["x_train"].max()) == (0, 16)
+        assert np.bincount(found["y_test"]).min() > 30
+    monkeypatch.setattr(digits, "arrays", None)  # a second time nothing is asked for
+    assert digits.write(tmp_path) == said
+
+
+def test_digits_without_the_package_are_an_error_with_a_hint(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(files.DataError, match=r"scikit-learn is not installed \(run `make data`\)"):
+        digits.arrays()

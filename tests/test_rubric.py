@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,18 @@ def test_a_part_that_is_not_100_is_refused(tmp_path: Path) -> None:
     less = GOOD.replace("points = 40\n", "points = 30\n").replace("unit = 40,", "unit = 30,")
     with pytest.raises(rubric.RubricError, match="part c: the points sum to 90, not 100"):
         load(tmp_path, less)
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [("3", "3"), ("1/2", "0.5"), ("65/2", "32.5"), ("5/4", "1.25"), ("1/3", "1/3"), ("1/8", "1/8")],
+)
+def test_points_are_shown_as_people_write_them(points: str, said: str) -> None:
+    assert rubric.shown(Fraction(points)) == said
+    assert Fraction(said) == Fraction(points)
+
+
+def test_a_credit_may_call_c(tmp_path: Path) -> None:
+    native = GOOD.replace("unit = 40,", "unit = 40, native = true,")
+    a, b = load(tmp_path, native).parts[0].items
+    assert [credit.native for credit in (*a.credits, *b.credits)] == [True, False, False]
