@@ -106,10 +106,11 @@ def trained(
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     command = (sys.executable, "-m", "llmc", *words, *more)
     outcome = sandbox.run_all([sandbox.Job(command, folder, env, LIMITS)], 1)[0]
-    if outcome.stopped or outcome.status != 0:
+    if outcome.stopped:
+        raise NotMeasured(f"it ran out of {outcome.stopped}")
+    if outcome.status != 0:
         said = outcome.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
-        why = f"out of {outcome.stopped}" if outcome.stopped else f"status {outcome.status}"
-        raise NotMeasured(said[-1].removeprefix("llmc: ")[:200] or why)
+        raise NotMeasured(said[-1].removeprefix("llmc: ")[:200] or f"status {outcome.status}")
     try:
         return load(_read(folder / "model" / "model.safetensors"))
     except (OSError, SafetensorError, KeyError, ValueError, MemoryError, OverflowError):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder import cli, milestone, rubric
+from autograder import cli, milestone, rubric, sandbox
 from autograder.milestone import NotMeasured, Step
 from autograder.rubric import ROOT
 from reference.llmc import autograd as ad
@@ -314,6 +314,17 @@ def test_a_program_that_leaves_nothing_is_told(
     assert found.verdict == ("todo" if "not written" in says else "FAIL")
     assert says in found.got
     assert list((tmp_path / "build" / "scratch").iterdir()) == []
+
+
+def test_a_run_without_an_end_is_stopped(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "llmc").mkdir()
+    (tmp_path / "llmc" / "__main__.py").write_text("while True: print('still here')")
+    monkeypatch.setattr(milestone, "LIMITS", sandbox.Limits(cpu_seconds=1))
+    found = milestone.reach(LOADED, step(needs="text.txt"), tmp_path, tmp_path / "build", tree)
+    assert found.verdict == "FAIL"
+    assert found.got in ("it ran out of time", "it ran out of output")
 
 
 FLAT = np.zeros((256, 256), np.float32)
