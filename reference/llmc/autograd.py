@@ -167,10 +167,11 @@ class Operation:
         """What `backward` says. Raises TypeError unless it has an array for each input, of the
         input's shape and dtype."""
         found = self.backward(grad)
-        got = [(array.shape, array.dtype) for array in found]
-        want = [(tensor.shape, tensor.dtype) for tensor in self.inputs]
-        if got != want:
-            raise TypeError(f"{type(self).__name__}.backward returned {got}, want {want}")
+        wanted = [(tensor.shape, tensor.dtype) for tensor in self.inputs]
+        if [(array.shape, array.dtype) for array in found] != wanted:
+            got = ", ".join(f"{array.shape} {array.dtype}" for array in found)
+            want = ", ".join(f"{shape} {dtype}" for shape, dtype in wanted)
+            raise TypeError(f"{type(self).__name__}.backward returned {got}; want {want}")
         return found
 
 
