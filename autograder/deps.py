@@ -16,11 +16,9 @@ from pathlib import Path
 
 from autograder import build, rubric, run
 from autograder.files import scratch_folder
-from autograder.imports import needed
 from autograder.results import Options, PartResult, StandIns
-from autograder.rubric import PYTHON, ROOT, Item, Rubric
+from autograder.rubric import ROOT, Rubric
 from autograder.run import REFERENCE
-from autograder.sources import read
 
 PREBUILT = ROOT / "prebuilt"
 TAG = str(sys.implementation.cache_tag)
@@ -37,19 +35,10 @@ def with_stand_ins(loaded: Rubric, options: Options, progress: run.Progress) -> 
     items = [item for _, some in run.select(loaded, options.names) for item in some]
     calls_c = any(credit.native for item in items for credit in item.credits)
     library = _library(options) if calls_c else None
-    modules = _failing(loaded, _modules(loaded, items, options), options, progress)
+    names = [name for _, name in _tables(loaded)]  # also those that a student has removed
+    used = {n for i in items for n in run.dependencies(loaded, i, options.student, names)}
+    modules = _failing(loaded, used, options, progress)
     return replace(options, stand_ins=StandIns(modules, library))
-
-
-def _modules(loaded: Rubric, items: Sequence[Item], options: Options) -> set[str]:
-    """`llmc/NAME.py` of all that the items' Python probes import, but for what they observe."""
-    theirs = {name: b"" for _, name in _tables(loaded)}  # also what a student has removed
-    theirs |= {n: content for n, content in read(options.student).items() if n.endswith(".py")}
-    found: set[str] = set()
-    for probe in {p for item in items for p in item.probes if p.endswith(PYTHON)}:
-        used = needed(loaded.probe(probe).read_bytes(), theirs)
-        found |= set(used) - {f"llmc/{rubric.module(probe)}.py"}
-    return found
 
 
 def _failing(

@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Reached:
-    """A step's verdict (ok, FAIL or skip), what was measured, and what was wanted."""
+    """A step's verdict (ok, FAIL, todo or skip), what was measured, and what was wanted."""
 
     step: Step
     verdict: str

@@ -444,20 +444,27 @@ def _well_formed(observed: Observed, wanted: Mapping[str, Array]) -> bool:
     )
 
 
+def dependencies(rubric: Rubric, item: Item, student: Path, absent: Iterable[str]) -> set[str]:
+    """`llmc/NAME.py` of all that an item's Python probes can come to import, but for what they
+    observe; of `absent` also what the student does not have."""
+    theirs = dict.fromkeys(absent, b"")
+    theirs |= {n: content for n, content in read(student).items() if n.endswith(".py")}
+    probes = [probe for probe in item.probes if probe.endswith(PYTHON)]
+    found = {name for p in probes for name in needed(rubric.probe(p).read_bytes(), theirs)}
+    return found - {f"llmc/{module(probe)}.py" for probe in probes}
+
+
 def _stood_in(
     rubric: Rubric, items: Sequence[Item], options: Options, native: Path | None
 ) -> dict[str, str]:
     """Item id → with which of the reference's modules, for a student's, it was graded."""
-    theirs = dict.fromkeys(options.stand_ins.modules, b"")  # also for what is missing
-    theirs |= {n: content for n, content in read(options.student).items() if n.endswith(".py")}
+    modules, library = options.stand_ins.modules, options.stand_ins.library
     found = {}
-    for item in items:
-        probes = [rubric.probe(probe) for probe in item.probes if probe.endswith(PYTHON)]
-        used = {name for path in probes for name in needed(path.read_bytes(), theirs)}
-        used -= {f"llmc/{module(probe)}.py" for probe in item.probes}
-        names = [Path(name).stem for name in options.stand_ins.modules if name in used]
+    for item in items if modules or library else []:
+        used = dependencies(rubric, item, options.student, modules)
+        names = [Path(name).stem for name in modules if name in used]
         if any(credit.native for credit in item.credits) and native is not None:
-            names += ["layers.h"] if native == options.stand_ins.library else []
+            names += ["layers.h"] if native == library else []
         if names:
             found[item.id] = f"with the reference's {', '.join(names)}"
     return found

@@ -99,7 +99,7 @@ MAY_USE = {  # of the modules that grade; commands and reports stand above all o
     "results": "build compare rubric",
     "run": "build compare files imports observe python results rubric sandbox sources",
     "milestone": "compare observe rubric sandbox",
-    "deps": "build files imports results rubric run sources",
+    "deps": "build files results rubric run",
 }
 
 

@@ -13,9 +13,8 @@ Data = dict[str, Array]
 
 @dataclass(frozen=True)
 class Task:
-    """A network of `inputs`, `hidden` and one unit, trained by AdamW; `text` says it to people."""
+    """A network of `inputs`, `hidden` and one unit, trained by AdamW."""
 
-    text: str
     inputs: int
     hidden: int
     rate: float
@@ -53,5 +52,5 @@ def moons(seed: int) -> Data:
     return {"x": np.stack([x, y], axis=1) + noise, "y": lower[:, None].astype(np.float64)}
 
 
-XOR = Task("xor, 2-8-1 with tanh, 300 steps", 2, 8, 0.05, 4, 300, 1.0, xor)
-MOONS = Task("two moons, 2-16-1 with tanh, 40 epochs of 6 batches", 2, 16, 0.05, 32, 40, 1.0, moons)
+XOR = Task(2, 8, 0.05, 4, 300, 1.0, xor)
+MOONS = Task(2, 16, 0.05, 32, 40, 1.0, moons)
